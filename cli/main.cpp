@@ -1,0 +1,139 @@
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/completion.hpp"
+#include "cli/json_catalog.hpp"
+#include "cli/messages.hpp"
+#include "cli/output.hpp"
+#include "cli/provenance.hpp"
+#include "sim/error.hpp"
+#include "sim/spec/catalogue.hpp"
+
+namespace foreshard::cli {
+
+namespace {
+
+constexpr const char* example =
+    "Example:\n"
+    "  foreshard simulate --model gpt3-175b --cluster selene --gpus 64 --tp 8 --pp 8 --vpp 3 --gbs 64 --sp \\\n"
+    "      --recompute selective --software megatron-2022\n";
+
+/// Everything that the arguments are parsed into.
+struct Arguments {
+    RunOptions run;
+    CatalogOptions catalog;
+    std::string schema;
+    std::string shell;
+};
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what, const std::string& usage) {
+    CLI::App* command = app.add_subcommand(name, what);
+    command->description(usage + "\n" + what);
+    prepare_command(*command);
+    return command;
+}
+
+void add_run_command(CLI::App& app, Arguments& arguments, const std::string& name, const std::string& what) {
+    const std::string usage = fmt::format("Example:\n  foreshard {} --job gpt3-175b-selene-64\n", name);
+    CLI::App* command = add_command(app, name, what, usage);
+    RunOptions& run = arguments.run;
+    add_job_flags(*command, run.job);
+    command->add_option("--json", run.json_file, "Write the report as JSON to a file, or '-' for standard output")
+        ->group("Output")
+        ->type_name("FILE");
+    command->add_option("--trace", run.trace_file, "Write the timeline as a Chrome trace")
+        ->group("Output")
+        ->type_name("FILE");
+    command->add_option("--fail-if", run.thresholds, "Exit 5 when a figure meets a condition: 'step_time_ms>900'")
+        ->group("Output")
+        ->type_name("CONDITION")
+        ->allow_extra_args(false);
+}
+
+void add_commands(CLI::App& app, Arguments& arguments) {
+    add_run_command(app, arguments, "simulate", "Predict step time, bubbles, exposed communication and memory.");
+    add_run_command(app, arguments, "memory", "Predict the memory of every pipeline rank.");
+    add_run_command(app, arguments, "explain", "Say where the time of a step goes.");
+
+    CLI::App* catalog = add_command(app, "catalog", "List the models, clusters, ... that have a name.",
+                                    "Example:\n  foreshard catalog models\n");
+    catalog->add_option("kind", arguments.catalog.kind, "models, clusters, devices, software, calibrations or plans");
+    catalog->add_option("id", arguments.catalog.id, "Print this entry");
+    catalog->add_flag("--json", arguments.catalog.json, "Print the list as JSON");
+
+    CLI::App* schema =
+        add_command(app, "schema", "Print the JSON Schema of a file format.", "Example:\n  foreshard schema model\n");
+    schema->add_option("name", arguments.schema, "model, cluster, device, fabric, software or job")->required();
+
+    CLI::App* completion = add_command(app, "completion", "Print a completion script.",
+                                       "Example:\n  eval \"$(foreshard completion bash)\"\n");
+    completion->add_option("shell", arguments.shell, "bash, zsh or fish")->required();
+}
+
+ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
+    if (app.got_subcommand("simulate")) return run(View::simulate, arguments.run);
+    if (app.got_subcommand("memory")) return run(View::memory, arguments.run);
+    if (app.got_subcommand("explain")) return run(View::explain, arguments.run);
+    if (app.got_subcommand("catalog")) write_output("-", catalog_text(arguments.catalog));
+    if (app.got_subcommand("schema")) write_output("-", std::string(schema_text(arguments.schema)));
+    if (app.got_subcommand("completion")) write_output("-", completion_script(app, arguments.shell));
+    return ok;
+}
+
+/// CLI11 wants the arguments in reverse.
+void parse(CLI::App& app, int count, const char* const* values) {
+    std::vector<std::string> arguments = normalised_arguments(count, values);
+    std::reverse(arguments.begin(), arguments.end());
+    app.parse(std::move(arguments));
+    refuse_extras(app);
+    if (app.get_subcommands().empty()) throw InputError("foreshard", "", "which command? see foreshard --help");
+}
+
+ExitCode run_program(int count, const char* const* values) {
+    CLI::App app(std::string("Predicts the step time and memory of training under a parallel plan.\n\n") + example,
+                 "foreshard");
+    Arguments arguments;
+    arguments.run.command = command_line(count, values);
+    prepare_command(app);
+    app.set_version_flag("--version", "foreshard " FORESHARD_VERSION);
+    add_commands(app, arguments);
+    try {
+        parse(app, count, values);
+    } catch (const CLI::Success& request) {
+        app.exit(request);  // prints help or version on stdout
+        return ok;
+    } catch (const CLI::ParseError& error) {
+        print_error(error.what());
+        return bad_input;
+    }
+    return dispatch(app, arguments);
+}
+
+/// Exceptions become exit codes here and nowhere else.
+ExitCode guarded(int count, const char* const* values) {
+    try {
+        return run_program(count, values);
+    } catch (const UnreadableFile& error) {
+        print_error(error.what());
+        return unreadable_file;
+    } catch (const InputError& error) {
+        print_error(error.what());
+        return bad_input;
+    } catch (const std::exception& error) {
+        print_error(std::string("internal error: ") + error.what());
+        return internal_error;
+    }
+}
+
+}  // namespace
+
+}  // namespace foreshard::cli
+
+int main(int count, char** values) {
+    std::signal(SIGINT, [](int) { std::_Exit(foreshard::cli::interrupted); });
+    return foreshard::cli::guarded(count, values);
+}

@@ -1,0 +1,51 @@
+# What every target of the project has in common.
+
+# foreshard_sources(TARGET file...): one list for headers and sources. Headers (.hpp) become the target's public
+# header set: they are installed with their path from the repository root, and each must compile alone.
+function(foreshard_sources target)
+    set(headers ${ARGN})
+    list(FILTER headers INCLUDE REGEX "\\.hpp$")
+    set(sources ${ARGN})
+    list(FILTER sources EXCLUDE REGEX "\\.hpp$")
+    target_sources(${target} PRIVATE ${sources})
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+        target_sources(${target} PRIVATE ${headers})
+        target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+    else()
+        target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+        target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+    endif()
+    foreshard_compile_options(${target})
+endfunction()
+
+function(foreshard_compile_options target)
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow)
+    # No fused multiply-add where the source has none: reports are the same on every machine and build type.
+    target_compile_options(${target} PRIVATE -ffp-contract=off)
+    if(FORESHARD_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+endfunction()
+
+# foreshard_optional_part(FOLDER SWITCH [package...]): adds FOLDER when SWITCH is ON, or AUTO and the package (arguments
+# of find_package) is found.
+function(foreshard_optional_part folder switch)
+    if("${${switch}}" STREQUAL "OFF" OR NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+        return()
+    endif()
+    if(ARGN)
+        list(POP_FRONT ARGN package)
+        if("${${switch}}" STREQUAL "AUTO")
+            find_package(${package} QUIET ${ARGN})
+        else()
+            find_package(${package} REQUIRED ${ARGN})
+        endif()
+        if(NOT ${package}_FOUND)
+            message(STATUS "${folder}: left out, ${package} was not found")
+            return()
+        endif()
+    endif()
+    add_subdirectory(${folder})
+endfunction()

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/cost/pass_time.hpp"
+#include "sim/plan/task_graph.hpp"
+#include "sim/plan/work_duration.hpp"
+
+/// Every cost of a TaskGraph, computed once per distinct work and message and rounded once.
+namespace foreshard {
+
+struct CommDuration {
+    Picoseconds busy = 0;     ///< the stream cannot start its next message before
+    Picoseconds latency = 0;  ///< from then to arrival
+};
+
+struct Durations {
+    std::vector<WorkDuration> works;  ///< like TaskGraph::works
+    std::vector<CommDuration> comms;  ///< like TaskGraph::comm_classes
+    std::vector<std::string> limits;  ///< what bounds each comm class, in words
+};
+
+/// Costs by the models.
+Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cost, const NetworkModel& network);
+
+/// Costs given by the user (--stage-times). Precondition: the graph was lowered from a job with stage times.
+Durations given_durations(const StageTimes& times, const TaskGraph& graph);
+
+/// Parameters that the rank's optimizer updates: replicated ones or its shard of them.
+double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank);
+
+/// Ranks that replicate an expert's parameters: gpus / (etp ep pp).
+int expert_data_parallel(const Job& job);
+
+}  // namespace foreshard

@@ -1,0 +1,121 @@
+#include "sim/cost/pass_time.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace foreshard {
+
+namespace {
+
+int collectives(const std::vector<Op>& ops, bool recomputed) {
+    return static_cast<int>(std::count_if(ops.begin(), ops.end(), [&](const Op& op) {
+        return op.kind == OpKind::collective && op.exposed_share >= 1.0 && op.recompute == recomputed;
+    }));
+}
+
+bool recomputes_fully(const OpBlock& block) {
+    return block.working_set > 0;
+}
+
+}  // namespace
+
+PassTime& PassTime::operator+=(const PassTime& other) {
+    compute += other.compute;
+    recompute += other.recompute;
+    tp += other.tp;
+    cp += other.cp;
+    ep += other.ep;
+    host += other.host;
+    return *this;
+}
+
+PassTime operator*(const PassTime& time, double times) {
+    return {time.compute * times, time.recompute * times, time.tp * times,
+            time.cp * times,      time.ep * times,        time.host * times};
+}
+
+Seconds with_host_floor(Seconds device, Seconds host) {
+    const double larger = std::max(device.value, host.value);
+    if (larger <= 0.0) return Seconds(0.0);
+    const double ratio = std::min(device.value, host.value) / larger;
+    return Seconds(larger * std::sqrt(std::sqrt(1.0 + ratio * ratio * ratio * ratio)));
+}
+
+PassTimer::PassTimer(const Job& job, const CostModel& cost, const NetworkModel& network)
+    : job_(job),
+      cost_(cost),
+      network_(network),
+      groups_{group_placement(job, Axis::tp), group_placement(job, Axis::cp), group_placement(job, Axis::ep)} {}
+
+const GroupPlacement& PassTimer::group(Axis axis) const {
+    assert(axis == Axis::tp || axis == Axis::cp || axis == Axis::ep);
+    if (axis == Axis::tp) return groups_.tp;
+    return axis == Axis::cp ? groups_.cp : groups_.ep;
+}
+
+Seconds PassTimer::exposed(const Op& op, Seconds previous) const {
+    Seconds time = network_.collective(op.collective, op.message, group(op.axis)).total() * op.exposed_share;
+    if (op.axis == Axis::tp) {
+        time = time * job_.software.numbers.tp_time_factor * (1.0 - job_.software.numbers.tp_overlap_ratio);
+    }
+    if (!op.behind_previous) return time;
+    return Seconds(std::max(time.value - previous.value, 0.0));
+}
+
+PassTime PassTimer::sum(const std::vector<Op>& ops) const {
+    PassTime total;
+    Seconds previous;
+    for (const Op& op : ops) {
+        Seconds* share = op.recompute ? &total.recompute : &total.compute;
+        Seconds time;
+        if (op.kind == OpKind::collective) {
+            time = exposed(op, previous);
+            share = op.axis == Axis::tp ? &total.tp : (op.axis == Axis::cp ? &total.cp : &total.ep);
+        } else {
+            time = cost_.time(op).seconds;
+        }
+        *share += time;
+        previous = time;
+    }
+    return total;
+}
+
+/// Layers only: the host cost of embedding and head is part of the per-layer fit. Without a pipeline the host runs
+/// ahead over forward and backward together; in a pipeline every pass ends at a synchronisation.
+void PassTimer::add_host(BlockTimes& times, const OpBlock& block) const {
+    if (block.kind == BlockKind::embedding || block.kind == BlockKind::head) return;
+    const ProfileNumbers& numbers = job_.software.numbers;
+    const Seconds forward = numbers.host_forward + numbers.host_collective * collectives(block.forward, false);
+    Seconds backward = numbers.host_backward + numbers.host_collective * collectives(block.input_grad, false);
+    if (recomputes_fully(block)) backward += forward;
+    const Seconds device_forward = times.forward.device();
+    const Seconds device_backward = times.backward.device();
+    if (job_.plan.pp > 1) {
+        times.forward.host = with_host_floor(device_forward, forward) - device_forward;
+        times.backward.host = with_host_floor(device_backward, backward) - device_backward;
+    } else {
+        const Seconds device = device_forward + device_backward;
+        const Seconds excess = with_host_floor(device, forward + backward) - device;
+        const double share = device.value > 0.0 ? device_forward / device : 0.5;
+        times.forward.host = excess * share;
+        times.backward.host = excess * (1.0 - share);
+    }
+    // Split backward: each half is launched on its own and carries half of the host's work.
+    const Seconds half = backward * 0.5;
+    times.input_grad.host = with_host_floor(times.input_grad.device(), half) - times.input_grad.device();
+    times.weight_grad.host = with_host_floor(times.weight_grad.device(), half) - times.weight_grad.device();
+}
+
+BlockTimes PassTimer::time(const OpBlock& block) const {
+    BlockTimes times;
+    times.forward = sum(block.forward);
+    times.input_grad = sum(block.input_grad);
+    times.weight_grad = sum(block.weight_grad);
+    times.backward = times.input_grad;
+    times.backward += times.weight_grad;
+    add_host(times, block);
+    return times;
+}
+
+}  // namespace foreshard

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/cost/cost_model.hpp"
+#include "sim/cost/network_model.hpp"
+#include "sim/plan/op_graph.hpp"
+
+/// Times of whole passes from the times of their ops.
+namespace foreshard {
+
+/// What a stretch of the compute stream is spent on. Communication is what is exposed inside the pass.
+struct PassTime {
+    Seconds compute;
+    Seconds recompute;
+    Seconds tp;
+    Seconds cp;
+    Seconds ep;
+    Seconds host;
+
+    Seconds device() const { return compute + recompute + tp + cp + ep; }
+    PassTime& operator+=(const PassTime& other);
+    friend PassTime operator*(const PassTime& time, double times);
+};
+
+/// Passes of one repeat of a block. backward is not input_grad + weight_grad where the host limits it.
+struct BlockTimes {
+    PassTime forward;
+    PassTime input_grad;
+    PassTime weight_grad;
+    PassTime backward;
+};
+
+/// Kernel launches and Python of one layer take the host at least this long; it overlaps with the device in the manner
+/// of a power mean, (device^4 + host^4)^(1/4) (vTrain single-node runs).
+Seconds with_host_floor(Seconds device, Seconds host);
+
+/// Groups that collectives inside passes run over.
+struct PassGroups {
+    GroupPlacement tp;
+    GroupPlacement cp;
+    GroupPlacement ep;
+};
+
+class PassTimer {
+public:
+    PassTimer(const Job& job, const CostModel& cost, const NetworkModel& network);
+
+    BlockTimes time(const OpBlock& block) const;
+
+    /// Exposed time of a collective of a pass, and time of a kernel.
+    Seconds exposed(const Op& op, Seconds previous) const;
+    OpTime kernel(const Op& op) const { return cost_.time(op); }
+
+private:
+    PassTime sum(const std::vector<Op>& ops) const;
+    const GroupPlacement& group(Axis axis) const;
+    void add_host(BlockTimes& times, const OpBlock& block) const;
+
+    const Job& job_;
+    const CostModel& cost_;
+    const NetworkModel& network_;
+    PassGroups groups_;
+};
+
+}  // namespace foreshard

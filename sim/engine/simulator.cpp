@@ -1,0 +1,139 @@
+#include "sim/engine/simulator.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace foreshard {
+
+namespace {
+
+constexpr Picoseconds not_done = -1;
+
+/// A stream that stops on an unfinished task enters that task's list of waiters and is resumed by it; so every task is
+/// visited once per dependency, and no queue of events is needed.
+class FixedDurations {
+public:
+    FixedDurations(const TaskGraph& graph, const Durations& durations)
+        : graph_(graph),
+          durations_(durations),
+          next_(graph.streams.size()),
+          free_(graph.streams.size(), 0),
+          first_waiter_(graph.tasks.size(), -1),
+          next_waiter_(graph.streams.size(), -1),
+          arrived_(graph.comms.size(), 0),
+          ready_(graph.comms.size(), 0) {
+        timeline_.start.assign(graph.tasks.size(), 0);
+        timeline_.end.assign(graph.tasks.size(), not_done);
+        runnable_.reserve(graph.streams.size());
+        for (std::size_t s = graph.streams.size(); s-- > 0;) {
+            next_[s] = graph.streams[s].first;
+            runnable_.push_back(static_cast<std::int32_t>(s));
+        }
+    }
+
+    Timeline run() {
+        while (!runnable_.empty()) {
+            const std::int32_t stream = runnable_.back();
+            runnable_.pop_back();
+            advance(static_cast<std::size_t>(stream));
+        }
+        check_complete();
+        timeline_.works = durations_.works;
+        set_window(graph_, timeline_);
+        return std::move(timeline_);
+    }
+
+private:
+    void advance(std::size_t stream);
+    bool inputs_ready(std::size_t stream, const Task& task, Picoseconds& at);
+    bool arrive(std::size_t stream, const Task& task, Picoseconds at);
+    void finish(std::int32_t task, Picoseconds start, Picoseconds end);
+    void check_complete() const;
+
+    const TaskGraph& graph_;
+    const Durations& durations_;
+    Timeline timeline_;
+    std::vector<std::int32_t> next_;  ///< per stream: first task that has not run
+    std::vector<Picoseconds> free_;
+    std::vector<std::int32_t> first_waiter_;  ///< per task: stream
+    std::vector<std::int32_t> next_waiter_;   ///< per stream: stream
+    std::vector<std::uint8_t> arrived_;       ///< per comm
+    std::vector<Picoseconds> ready_;
+    std::vector<std::int32_t> runnable_;
+};
+
+bool FixedDurations::inputs_ready(std::size_t stream, const Task& task, Picoseconds& at) {
+    for (std::uint32_t d = 0; d < task.deps; ++d) {
+        const auto dep = static_cast<std::size_t>(graph_.deps[task.first_dep + d]);
+        if (timeline_.end[dep] == not_done) {
+            next_waiter_[stream] = first_waiter_[dep];
+            first_waiter_[dep] = static_cast<std::int32_t>(stream);
+            return false;
+        }
+        at = std::max(at, timeline_.end[dep]);
+    }
+    return true;
+}
+
+void FixedDurations::finish(std::int32_t task, Picoseconds start, Picoseconds end) {
+    const auto t = static_cast<std::size_t>(task);
+    timeline_.start[t] = start;
+    timeline_.end[t] = end;
+    for (std::int32_t s = first_waiter_[t]; s >= 0; s = next_waiter_[static_cast<std::size_t>(s)]) {
+        runnable_.push_back(s);
+    }
+}
+
+/// Returns true when the comm ran, and then has moved all its members' streams past it.
+bool FixedDurations::arrive(std::size_t stream, const Task& task, Picoseconds at) {
+    const auto c = static_cast<std::size_t>(task.comm);
+    const Comm& comm = graph_.comms[c];
+    ready_[c] = std::max(ready_[c], at);
+    const int members = comm.members[1] >= 0 ? 2 : 1;
+    if (++arrived_[c] < members) return false;
+    const CommDuration& duration = durations_.comms[static_cast<std::size_t>(comm.comm_class)];
+    for (int i = 0; i < members; ++i) {
+        const std::int32_t member = comm.members[i];
+        const auto s = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(member)].stream);
+        free_[s] = ready_[c] + duration.busy;
+        next_[s] = member + 1;
+        finish(member, ready_[c], free_[s] + duration.latency);
+        if (s != stream) runnable_.push_back(static_cast<std::int32_t>(s));
+    }
+    return true;
+}
+
+void FixedDurations::advance(std::size_t stream) {
+    const std::int32_t last = graph_.streams[stream].last;
+    while (next_[stream] < last) {
+        const std::int32_t id = next_[stream];
+        const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+        Picoseconds at = free_[stream];
+        if (!inputs_ready(stream, task, at)) return;
+        if (task.comm >= 0) {
+            if (!arrive(stream, task, at)) return;
+            continue;
+        }
+        free_[stream] = at + durations_.works[static_cast<std::size_t>(task.work)].total();
+        ++next_[stream];
+        finish(id, at, free_[stream]);
+    }
+}
+
+void FixedDurations::check_complete() const {
+    std::string waiting;
+    for (std::size_t s = 0; s < graph_.streams.size(); ++s) {
+        if (next_[s] == graph_.streams[s].last) continue;
+        waiting += "\n  rank " + std::to_string(graph_.streams[s].rank) + " " +
+                   std::string(to_string(graph_.streams[s].lane)) + " waits at " + task_name(graph_, next_[s]);
+    }
+    if (!waiting.empty()) throw std::logic_error("the task graph cannot complete:" + waiting);
+}
+
+}  // namespace
+
+Timeline simulate(const TaskGraph& graph, const Durations& durations) {
+    return FixedDurations(graph, durations).run();
+}
+
+}  // namespace foreshard

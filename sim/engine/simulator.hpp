@@ -1,0 +1,13 @@
+#pragma once
+
+#include "sim/cost/durations.hpp"
+#include "sim/result/timeline.hpp"
+
+namespace foreshard {
+
+/// Fixed-duration path: exact longest path through streams, dependencies and comms, in integers. A comm starts when its
+/// last member arrives. O(tasks + dependencies); no allocation in the loop.
+/// @throws std::logic_error when the graph cannot complete, naming the tasks that wait
+Timeline simulate(const TaskGraph& graph, const Durations& durations);
+
+}  // namespace foreshard

@@ -1,0 +1,172 @@
+#include "sim/json_report.hpp"
+
+#include <cmath>
+
+#include "sim/spec/json_specs.hpp"
+
+namespace foreshard {
+
+namespace {
+
+OrderedJson provenance_json(const Evaluation& e, const Provenance& provenance) {
+    OrderedJson inputs = OrderedJson::array();
+    for (const InputFile& input : provenance.inputs) inputs.push_back({{"file", input.file}, {"sha256", input.sha256}});
+    return {{"tool", "foreshard"}, {"tool_version", version()},           {"command", provenance.command},
+            {"inputs", inputs},    {"assumptions", e.report.assumptions}, {"warnings", e.report.warnings}};
+}
+
+OrderedJson summary_json(const Summary& s) {
+    OrderedJson json = {{"step_time_ms", s.step_time_ms}};
+    if (s.step_time_low_ms) json["step_time_low_ms"] = *s.step_time_low_ms;
+    if (s.step_time_high_ms) json["step_time_high_ms"] = *s.step_time_high_ms;
+    json["samples_per_s"] = s.samples_per_s;
+    json["tokens_per_s"] = s.tokens_per_s;
+    json["tokens_per_s_per_gpu"] = s.tokens_per_s_per_gpu;
+    json["model_tflops_per_gpu"] = s.model_tflops_per_gpu;
+    json["model_tflops_per_gpu_causal"] = s.model_tflops_per_gpu_causal;
+    json["mfu_ratio"] = s.mfu_ratio;
+    json["hfu_ratio"] = s.hfu_ratio;
+    json["gpu_busy_ratio"] = s.gpu_busy_ratio;
+    json["bubble_ratio"] = s.bubble_ratio;
+    json["bubble_over_ideal_ratio"] = s.bubble_over_ideal_ratio;
+    json["bubble_span_ratio"] = s.bubble_span_ratio;
+    json["exposed_comm_ms"] = {{"tp", s.exposed_tp_ms},
+                               {"cp", s.exposed_cp_ms},
+                               {"ep", s.exposed_ep_ms},
+                               {"pp", s.exposed_pp_ms},
+                               {"dp", s.exposed_dp_ms}};
+    json["peak_memory_bytes"] = s.peak_memory;
+    json["peak_reserved_bytes"] = s.peak_reserved;
+    json["peak_device_bytes"] = s.peak_device;
+    json["peak_memory_rank"] = s.peak_memory_rank;
+    json["memory_capacity_bytes"] = s.memory_capacity;
+    json["memory_verdict"] = to_string(s.verdict);
+    json["fits"] = s.fits;
+    return json;
+}
+
+OrderedJson account_json(const RankAccount& account) {
+    OrderedJson json = OrderedJson::object();
+    for (int i = 0; i < account_count; ++i) {
+        json[std::string(to_string(static_cast<Account>(i)))] = to_milliseconds(account[static_cast<std::size_t>(i)]);
+    }
+    return json;
+}
+
+OrderedJson parts_json(const std::vector<NamedBytes>& parts) {
+    OrderedJson json = OrderedJson::array();
+    for (const NamedBytes& part : parts) json.push_back({{"name", part.name}, {"bytes", part.bytes}});
+    return json;
+}
+
+OrderedJson memory_json(const Evaluation& e, const RankMemory& m) {
+    OrderedJson live = OrderedJson::array();
+    for (const LiveSet& set : m.live) {
+        live.push_back({{"stage", set.stage}, {"microbatches", set.microbatches}, {"bytes", set.bytes}});
+    }
+    OrderedJson json = {{"weights", m.states.weights},
+                        {"gradients", m.states.gradients},
+                        {"optimizer", m.states.optimizer},
+                        {"activations", m.activations},
+                        {"buffers", m.buffers},
+                        {"runtime", m.runtime},
+                        {"peak", m.peak},
+                        {"reserved", m.reserved},
+                        {"device", m.device}};
+    json["peak_time_ms"] = to_milliseconds(m.peak_time);
+    if (m.peak_task >= 0) json["peak_task"] = task_name(e.graph, m.peak_task);
+    json["live_at_peak"] = live;
+    return json;
+}
+
+OrderedJson ranks_json(const Evaluation& e) {
+    OrderedJson ranks = OrderedJson::array();
+    for (const RankReport& rank : e.report.ranks) {
+        OrderedJson memory = memory_json(e, rank.memory);
+        OrderedJson peak = {{"time_ms", memory["peak_time_ms"]}, {"live", memory["live_at_peak"]}};
+        if (memory.contains("peak_task")) peak["task"] = memory["peak_task"];
+        for (const char* key : {"peak_time_ms", "peak_task", "live_at_peak"}) memory.erase(key);
+        ranks.push_back({{"pp_rank", rank.pp_rank},
+                         {"ranks_represented", rank.ranks_represented},
+                         {"stages", rank.stages},
+                         {"layers", rank.layers},
+                         {"time_ms", account_json(rank.account)},
+                         {"memory_bytes", memory},
+                         {"memory_peak", peak}});
+    }
+    return ranks;
+}
+
+std::string segment_kind(const PathSegment& s) {
+    static constexpr const char* passes[] = {"forward", "backward", "input_grad", "weight_grad"};
+    switch (s.kind) {
+        case TaskKind::pass:
+            return passes[static_cast<int>(s.pass)];
+        case TaskKind::send:
+        case TaskKind::recv:
+            return s.pass == Pass::forward ? "send_activation" : "send_gradient";
+        case TaskKind::grad_reduce:
+            return "grad_reduce";
+        case TaskKind::embedding_reduce:
+            return "embedding_reduce";
+        case TaskKind::optimizer:
+            return "optimizer";
+        case TaskKind::param_gather:
+            return "param_gather";
+        case TaskKind::step_end:
+            return "step_end";
+    }
+    return "";
+}
+
+OrderedJson path_json(const std::vector<PathSegment>& path) {
+    OrderedJson json = OrderedJson::array();
+    for (const PathSegment& s : path) {
+        OrderedJson entry = {{"pp_rank", s.rank}, {"kind", segment_kind(s)}};
+        if (s.stage >= 0) entry["stage"] = s.stage;
+        if (s.first_microbatch >= 0) {
+            entry["first_microbatch"] = s.first_microbatch;
+            entry["last_microbatch"] = s.last_microbatch;
+        }
+        entry["tasks"] = s.tasks;
+        entry["start_ms"] = to_milliseconds(s.start);
+        entry["end_ms"] = to_milliseconds(s.end);
+        json.push_back(entry);
+    }
+    return json;
+}
+
+OrderedJson communication_json(const std::vector<CommReport>& all) {
+    OrderedJson json = OrderedJson::array();
+    for (const CommReport& c : all) {
+        OrderedJson entry = {{"axis", c.axis}, {"collective", c.collective}};
+        if (c.from_rank >= 0) {
+            entry["from_pp_rank"] = c.from_rank;
+            entry["to_pp_rank"] = c.to_rank;
+        }
+        entry["group_size"] = c.group_size;
+        entry["domains"] = c.domains;
+        entry["message_bytes"] = std::llround(c.message_bytes);
+        entry["time_us"] = c.time_us;
+        entry["limit"] = c.limit;
+        json.push_back(entry);
+    }
+    return json;
+}
+
+}  // namespace
+
+std::string report_json(const Evaluation& e, const Provenance& provenance) {
+    OrderedJson json = {{"schema", "foreshard.report"}, {"schema_version", "1.0"}};
+    json["provenance"] = provenance_json(e, provenance);
+    json["job"] = to_json(e.job);
+    json["summary"] = summary_json(e.report.summary);
+    json["ranks"] = ranks_json(e);
+    json["critical_path"] = path_json(e.report.critical_path);
+    json["communication"] = communication_json(e.report.communication);
+    json["runtime_memory_parts"] = parts_json(e.report.runtime);
+    json["workspace_memory_parts"] = parts_json(e.report.workspaces);
+    return json.dump(2) + "\n";
+}
+
+}  // namespace foreshard

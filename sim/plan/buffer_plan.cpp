@@ -1,0 +1,184 @@
+#include "sim/plan/buffer_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/plan/op_graph.hpp"
+#include "sim/plan/parameters.hpp"
+
+/// Sources of the constants: torch max-allocated figures of 162 vocabulary-parallel and 84 zero-bubble runs
+/// (sail-sg/VocabularyParallelism, arXiv 2411.05288; sail-sg/zero-bubble-pipeline-parallelism, arXiv 2401.10241),
+/// NeMo's memory pages, and the Megatron-LM, DeepSpeed and PyTorch sources named at each.
+namespace foreshard {
+
+namespace {
+
+constexpr ByteCount kib = 1024;
+constexpr ByteCount mib = 1024 * kib;
+constexpr ByteCount gib = 1024 * mib;
+
+/// cuBLAS workspace per handle: 8,519,680 bytes on Ampere (pytorch/pytorch issue 95668), 32 MiB on Hopper and later;
+/// forward and autograd threads have one each.
+ByteCount cublas_workspace(const std::string& architecture) {
+    const bool recent = architecture == "hopper" || architecture == "blackwell";
+    return 2 * (recent ? 32 * mib : 8'519'680);
+}
+
+/// Held by Megatron runs at the first backward, independent of shape; its cause is not known (one run's difference,
+/// then found in 48 others).
+constexpr ByteCount unattributed = 104'385'740;
+
+/// Working set of a pass in units of s b h bytes: received and sent boundary tensors and gradients in flight
+/// (two rows fitted, 48 predicted within 0.7 %).
+constexpr ByteCount pass_working_units = 9;
+
+/// Outside the allocator. A context takes 0.67 GB with eager loading (pytorch/pytorch issue 86509); a communicator
+/// about 0.6 GiB (NVIDIA/nccl issue 964). What the framework keeps in multi-GPU runs closes the fit of 5.5 GiB with TP,
+/// DP and PP groups over 90 nvidia-smi figures (BLOOM, FlagPerf).
+constexpr ByteCount context_bytes = 670'000'000;
+constexpr ByteCount communicator_bytes = 6 * gib / 10;
+constexpr ByteCount framework_bytes =
+    static_cast<ByteCount>(5.5 * static_cast<double>(gib)) - context_bytes - 5 * communicator_bytes;
+
+struct BytesPerParameter {
+    int weight = 2;
+    int gradient = 2;
+    int optimizer = 12;  ///< fp32 master weight and two Adam moments
+};
+
+BytesPerParameter bytes_per_parameter(const Job& job) {
+    if (activation_bytes(job.plan.precision) == 4) return {4, 4, 8};
+    return {2, gradient_bytes(job), 12};
+}
+
+std::int64_t share(std::int64_t parameters, int replicas) {
+    return (parameters + replicas - 1) / replicas;
+}
+
+int expert_replicas(const Job& job) {
+    const int etp = job.plan.etp > 0 ? job.plan.etp : job.plan.tp;
+    return std::max(job.gpus / (etp * job.plan.ep * job.plan.pp), 1);
+}
+
+StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
+    std::int64_t dense = 0;
+    std::int64_t expert = 0;
+    for (const int stage : graph.rank_stages[rank]) {
+        dense += graph.stages[static_cast<std::size_t>(stage)].parameters();
+        expert += graph.stages[static_cast<std::size_t>(stage)].expert_parameters();
+    }
+    const BytesPerParameter bytes = bytes_per_parameter(job);
+    const bool sharded = shards_optimizer(job.plan);
+    const std::int64_t owned =
+        sharded ? share(dense, job.plan.dp * job.plan.cp) + share(expert, expert_replicas(job)) : dense + expert;
+    StateBytes states;
+    states.weights = bytes.weight * (dense + expert);
+    states.gradients = bytes.gradient * (dense + expert);
+    states.optimizer = bytes.optimizer * owned;
+    states.optimizer_step = bytes.gradient == 2 ? 4 * owned : 0;
+    return states;
+}
+
+class PassSizes {
+public:
+    PassSizes(const Job& job, const TaskGraph& graph) : job_(job), graph_(graph), shapes_(op_shapes(job)) {}
+
+    PassBuffers of(const Work& work) const {
+        const StageOps& stage = graph_.stages[static_cast<std::size_t>(work.stage)];
+        PassBuffers sizes;
+        if (work.pass == Pass::forward) sizes.acquired = stage.saved();
+        if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.released = stage.saved();
+        sizes.transient = std::max(pass_working_units * shard_units(), loss_working_set(stage));
+        if (work.pass == Pass::backward || work.pass == Pass::input_grad) sizes.transient += recompute_set(stage);
+        sizes.transient += job_.stage_times ? 0 : unattributed;
+        if (sizes.released > 0) sizes.tail = embedding_gradient(stage);
+        return sizes;
+    }
+
+private:
+    /// s b h of the rank's share, scaled from 2-byte elements to the precision's.
+    ByteCount shard_units() const { return shapes_.shard_tokens * shapes_.hidden * shapes_.element / 2; }
+
+    bool has(const StageOps& stage, BlockKind kind) const {
+        return std::any_of(stage.blocks.begin(), stage.blocks.end(), [&](const auto& b) { return b.kind == kind; });
+    }
+
+    /// Logits and their gradients beyond the fp32 softmax that is counted as saved.
+    ByteCount loss_working_set(const StageOps& stage) const {
+        if (!has(stage, BlockKind::head)) return 0;
+        const double beyond = std::max(job_.software.structure.logits_bytes_per_element - 4.0, 0.0);
+        return static_cast<ByteCount>(beyond * static_cast<double>(shapes_.tokens * shapes_.vocab));
+    }
+
+    /// What recomputation rebuilds at a time, and the gradients of scores and of the layer while it runs.
+    ByteCount recompute_set(const StageOps& stage) const {
+        const bool unfused = job_.software.structure.attention == AttentionKernel::unfused;
+        const ByteCount scores =
+            unfused ? shapes_.micro_batch * shapes_.heads * shapes_.seq * (shapes_.tokens / shapes_.micro_batch) : 0;
+        if (job_.plan.recompute == Recompute::none) return 0;
+        if (job_.plan.recompute == Recompute::selective) {
+            const ByteCount kept = job_.software.structure.saves_dropout_masks ? 5 : 4;
+            return (kept + 4) * scores;
+        }
+        ByteCount largest = 0;
+        for (const OpBlock& block : stage.blocks) largest = std::max(largest, block.working_set);
+        if (largest == 0) return 0;
+        const ByteCount full = shapes_.tokens * shapes_.hidden * shapes_.element / 2;
+        return largest + 4 * scores + 4 * shard_units() + 8 * full / job_.plan.tp;
+    }
+
+    /// Dense weight gradient of the embedding table in 16 bits, and the gradient of its output.
+    ByteCount embedding_gradient(const StageOps& stage) const {
+        if (!has(stage, BlockKind::embedding)) return 0;
+        return shapes_.element * shapes_.vocab * shapes_.hidden + 2 * shard_units();
+    }
+
+    const Job& job_;
+    const TaskGraph& graph_;
+    OpShapes shapes_;
+};
+
+std::vector<NamedBytes> runtime_parts(const Job& job) {
+    std::vector<NamedBytes> parts = {{"CUDA context", context_bytes}};
+    if (job.gpus == 1) return parts;
+    parts.push_back({"framework buffers", framework_bytes});
+    parts.push_back({"communicator world", communicator_bytes});
+    if (job.plan.tp > 1) parts.push_back({"communicator tp", communicator_bytes});
+    if (job.plan.dp * job.plan.cp > 1) parts.push_back({"communicator dp", communicator_bytes});
+    if (job.plan.pp > 1) parts.push_back({"communicator pp", communicator_bytes});
+    if (ties_embedding_across_ranks(job)) parts.push_back({"communicator embedding", communicator_bytes});
+    if (job.plan.ep > 1) parts.push_back({"communicator ep (all-to-all)", 33 * gib / 10});
+    return parts;
+}
+
+ByteCount sum(const std::vector<NamedBytes>& parts) {
+    ByteCount total = 0;
+    for (const NamedBytes& part : parts) total += part.bytes;
+    return total;
+}
+
+}  // namespace
+
+ByteCount BufferPlan::workspace_bytes() const {
+    return sum(workspaces);
+}
+ByteCount BufferPlan::runtime_bytes() const {
+    return sum(runtime);
+}
+
+BufferPlan plan_buffers(const Job& job, const TaskGraph& graph) {
+    BufferPlan plan;
+    for (std::size_t rank = 0; rank < graph.rank_stages.size(); ++rank) {
+        plan.states.push_back(states_of(job, graph, rank));
+    }
+    const PassSizes sizes(job, graph);
+    for (const Work& work : graph.works) {
+        plan.works.push_back(work.kind == TaskKind::pass ? sizes.of(work) : PassBuffers{});
+    }
+    plan.workspaces = {{"cuBLAS workspaces", cublas_workspace(job.cluster.device.architecture)}};
+    plan.runtime = runtime_parts(job);
+    plan.reserved_ratio = job.software.structure.allocator_reserved_ratio;
+    return plan;
+}
+
+}  // namespace foreshard

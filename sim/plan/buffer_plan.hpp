@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/plan/task_graph.hpp"
+
+/// Which buffers every rank holds, and from which task to which: the memory report counts them, the runtime allocates
+/// them. All sizes are exact bytes.
+namespace foreshard {
+
+/// Model states of one rank.
+struct StateBytes {
+    ByteCount weights = 0;
+    ByteCount gradients = 0;
+    ByteCount optimizer = 0;       ///< master weights and moments
+    ByteCount optimizer_step = 0;  ///< fp32 copy of 16-bit gradients, only inside the optimizer task
+    ByteCount total() const { return weights + gradients + optimizer; }
+};
+
+/// Buffers of a pass: `acquired` is held from its start, `released` is given back at its end.
+struct PassBuffers {
+    ByteCount acquired = 0;   ///< saved tensors of one micro-batch (forward)
+    ByteCount released = 0;   ///< the same, given back (backward, or weight gradient where split)
+    ByteCount transient = 0;  ///< working set while its saved tensors are live
+    ByteCount tail = 0;       ///< working set at the very end, its saved tensors already gone
+};
+
+struct NamedBytes {
+    std::string name;
+    ByteCount bytes = 0;
+};
+
+struct BufferPlan {
+    std::vector<StateBytes> states;      ///< per rank
+    std::vector<PassBuffers> works;      ///< like TaskGraph::works; parts of a cut pass carry the whole pass's sizes
+    std::vector<NamedBytes> workspaces;  ///< held all the time inside the allocator, per rank
+    std::vector<NamedBytes> runtime;     ///< outside the allocator: context, communicators
+    double reserved_ratio = 1.0;         ///< reserved by the caching allocator over allocated
+
+    ByteCount workspace_bytes() const;
+    ByteCount runtime_bytes() const;
+};
+
+BufferPlan plan_buffers(const Job& job, const TaskGraph& graph);
+
+}  // namespace foreshard

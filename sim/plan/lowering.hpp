@@ -1,0 +1,110 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "sim/plan/rank_grid.hpp"
+#include "sim/plan/task_graph.hpp"
+
+/// Internal to lowering*.cpp: state of one compilation of a job to a TaskGraph.
+namespace foreshard {
+
+/// A directed link for one kind of message. The n-th send matches the n-th receive.
+struct Channel {
+    int from = 0;
+    int to = 0;
+    bool forward = true;
+    std::vector<std::int32_t> producers;  ///< index of the producing action in the sender's list
+    std::vector<Action> consumers;        ///< pass of the next (or previous) stage that waits for the message
+};
+
+/// Layers of a stage whose gradients are reduced together.
+struct Bucket {
+    std::int32_t first_unit = 0;
+    std::int32_t units = 0;
+    double elements = 0.0;
+};
+
+inline bool releases_gradient(Pass pass) {
+    return pass == Pass::backward || pass == Pass::input_grad;
+}
+inline bool finishes_weights(Pass pass) {
+    return pass == Pass::backward || pass == Pass::weight_grad;
+}
+
+class Lowering {
+public:
+    Lowering(const Job& job, const Schedule& schedule) : job_(job), schedule_(schedule) {}
+
+    TaskGraph run();
+
+private:
+    void describe();
+    void find_channels();
+    Channel& channel(int from, int to, bool forward);
+    void note_message(int rank, int index, const Action& action);
+    void find_buckets();
+    void add_rank(int rank);
+    void add_compute_stream(int rank);
+    void add_step(int rank, int step);
+    void add_action(int rank, int step, int index);
+    void add_pass(int step, const Action& action, const Bucket* bucket);
+    void add_p2p_streams(int rank);
+    void add_p2p_stream(int rank, std::size_t channel, bool send);
+    void add_data_parallel_streams(int rank);
+    void add_reduce_tasks(int rank, int step);
+    void add_gather_tasks(int rank, int step);
+    void connect_messages();
+    void connect_message(std::size_t channel, std::size_t message, int step);
+    void connect_rank(int rank, int step);
+    void connect_reduces(int rank, int step);
+    void connect_gathers(int rank, int step);
+    void connect_embedding();
+    void find_consumers();
+    void store_deps();
+    void need(std::int32_t task, std::int32_t dep) { pending_deps_.emplace_back(task, dep); }
+    std::int32_t start_of(int rank, int step, std::int32_t action) const;
+    std::int32_t end_of(int rank, int step, std::int32_t action) const;
+
+    std::int32_t begin_stream(int rank, Lane lane, int peer);
+    std::int32_t add_task(TaskKind kind, int step);
+    std::int32_t work_index(const Work& work);
+    std::int32_t comm_class(const CommClass& wanted);
+    std::int32_t add_comm(std::int32_t task, std::int32_t comm_class);
+    bool overlaps_gradients() const { return overlap_grad_ && group_.size > 1; }
+
+    const Job& job_;
+    const Schedule& schedule_;
+    TaskGraph graph_;
+    GroupPlacement group_;
+    bool overlap_grad_ = false;
+    bool blocking_p2p_ = false;
+    bool sync_ = true;  ///< optimizer, gradient sync and per-step work are part of the graph
+    Bytes message_;
+    std::vector<Channel> channels_;
+    std::vector<std::vector<std::int32_t>> out_channel_;  ///< per rank, channels that start there
+    std::vector<std::vector<std::int32_t>> in_channel_;
+    std::vector<std::vector<Bucket>> buckets_;      ///< per stage, in the order gradients get ready
+    std::vector<std::int32_t> last_weight_action_;  ///< per stage, index in its rank's list
+
+    struct RankTasks {
+        std::vector<std::vector<std::int32_t>> first_part;  ///< [step][action index]
+        std::vector<std::vector<std::int32_t>> last_part;
+        std::vector<std::int32_t> optimizer;  ///< per step
+        std::vector<std::int32_t> step_end;
+        std::vector<std::vector<std::int32_t>>
+            bucket_part;                                 ///< [step] tasks that complete a bucket, in dp stream order
+        std::vector<std::vector<std::int32_t>> reduces;  ///< [step] dp tasks, same order
+        std::vector<std::vector<std::int32_t>> gathers;  ///< [step]
+        std::vector<std::int32_t> embedding;             ///< per step, or empty
+    };
+    std::vector<RankTasks> rank_tasks_;
+    std::vector<std::int32_t> send_task_;  ///< per channel: first send task
+    std::vector<std::int32_t> recv_task_;
+    std::vector<std::pair<std::int32_t, std::int32_t>> pending_deps_;  ///< (task, dep)
+    std::vector<std::int32_t> unit_counts_;                            ///< per stage
+    std::vector<std::int32_t> forward_at_;   ///< [stage * m + micro-batch] index of F in its rank's list
+    std::vector<std::int32_t> gradient_at_;  ///< the same for B or I
+};
+
+}  // namespace foreshard

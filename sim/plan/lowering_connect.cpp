@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cassert>
+
+#include "sim/plan/lowering.hpp"
+#include "sim/plan/parameters.hpp"
+
+/// Second half of lowering: dependencies inside ranks, and the comms in which ranks meet.
+namespace foreshard {
+
+std::int32_t Lowering::start_of(int rank, int step, std::int32_t action) const {
+    const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
+    // The second half of a fused pair starts with the first.
+    if (action > 0 && actions[static_cast<std::size_t>(action) - 1].fused_with_next) --action;
+    return rank_tasks_[static_cast<std::size_t>(rank)]
+        .first_part[static_cast<std::size_t>(step)][static_cast<std::size_t>(action)];
+}
+
+std::int32_t Lowering::end_of(int rank, int step, std::int32_t action) const {
+    const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
+    if (actions[static_cast<std::size_t>(action)].fused_with_next) ++action;
+    return rank_tasks_[static_cast<std::size_t>(rank)]
+        .last_part[static_cast<std::size_t>(step)][static_cast<std::size_t>(action)];
+}
+
+void Lowering::find_consumers() {
+    const auto m = static_cast<std::size_t>(schedule_.microbatches);
+    forward_at_.assign(static_cast<std::size_t>(schedule_.stages) * m, -1);
+    gradient_at_ = forward_at_;
+    for (const auto& actions : schedule_.actions) {
+        for (std::size_t i = 0; i < actions.size(); ++i) {
+            const std::size_t at = static_cast<std::size_t>(actions[i].stage) * m + actions[i].microbatch;
+            if (actions[i].pass == Pass::forward) forward_at_[at] = static_cast<std::int32_t>(i);
+            if (releases_gradient(actions[i].pass)) gradient_at_[at] = static_cast<std::int32_t>(i);
+        }
+    }
+}
+
+void Lowering::connect_message(std::size_t index, std::size_t message, int step) {
+    const Channel& link = channels_[index];
+    const auto offset = static_cast<std::int32_t>(static_cast<std::size_t>(step) * link.producers.size() + message);
+    const std::int32_t send = send_task_[index] + offset;
+    const std::int32_t recv = recv_task_[index] + offset;
+    const std::int32_t comm =
+        add_comm(send, comm_class({CollectiveKind::send_recv, Axis::pp, message_, link.from, link.to}));
+    graph_.comms[static_cast<std::size_t>(comm)].members[1] = recv;
+    graph_.tasks[static_cast<std::size_t>(recv)].comm = comm;
+
+    const std::int32_t producer = end_of(link.from, step, link.producers[message]);
+    need(send, producer);
+    // Compute ids are contiguous, so the task behind the producer is what a blocking send holds up.
+    const Stream& compute = graph_.stream_of(producer);
+    if (blocking_p2p_ && producer + 1 < compute.last) need(producer + 1, send);
+
+    const Action& consumer = link.consumers[message];
+    const std::size_t at = static_cast<std::size_t>(consumer.stage) * schedule_.microbatches + consumer.microbatch;
+    const std::int32_t action = (link.forward ? forward_at_ : gradient_at_)[at];
+    need(start_of(link.to, step, action), recv);
+}
+
+void Lowering::connect_messages() {
+    find_consumers();
+    for (std::size_t c = 0; c < channels_.size(); ++c) {
+        for (int step = 0; step < graph_.steps; ++step) {
+            for (std::size_t i = 0; i < channels_[c].producers.size(); ++i) connect_message(c, i, step);
+        }
+    }
+}
+
+void Lowering::connect_reduces(int rank, int step) {
+    const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
+    const auto s = static_cast<std::size_t>(step);
+    if (mine.reduces[s].empty()) return;
+    if (overlaps_gradients()) {
+        assert(mine.reduces[s].size() == mine.bucket_part[s].size());
+        for (std::size_t i = 0; i < mine.reduces[s].size(); ++i) need(mine.reduces[s][i], mine.bucket_part[s][i]);
+    } else if (!mine.last_part[s].empty()) {
+        need(mine.reduces[s].front(), mine.last_part[s].back());
+    }
+    need(mine.optimizer[s], mine.reduces[s].back());
+}
+
+void Lowering::connect_gathers(int rank, int step) {
+    const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
+    const auto s = static_cast<std::size_t>(step);
+    if (mine.gathers[s].empty()) return;
+    for (const std::int32_t gather : mine.gathers[s]) need(gather, mine.optimizer[s]);
+    if (graph_.steps == 1) {
+        need(mine.step_end[s], mine.gathers[s].back());
+        return;
+    }
+    if (step + 1 == graph_.steps) return;
+    // Overlapped: a stage's parameters are needed by its first forward of the next step.
+    const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
+    const std::vector<int>& stages = graph_.rank_stages[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        const auto first = std::find_if(actions.begin(), actions.end(), [&](const Action& a) {
+            return a.stage == stages[i] && a.pass == Pass::forward;
+        });
+        if (first == actions.end()) continue;
+        need(start_of(rank, step + 1, static_cast<std::int32_t>(first - actions.begin())), mine.gathers[s][i]);
+    }
+}
+
+void Lowering::connect_rank(int rank, int step) {
+    if (!sync_) return;
+    connect_reduces(rank, step);
+    connect_gathers(rank, step);
+}
+
+/// Megatron-LM finalize_model_grads: data parallel reduction first, then the tied embedding between the end ranks.
+void Lowering::connect_embedding() {
+    const int first = schedule_.rank_of(0, 0);
+    const int last = schedule_.rank_of(schedule_.stages - 1, 0);
+    const auto& at_first = rank_tasks_[static_cast<std::size_t>(first)].embedding;
+    const auto& at_last = rank_tasks_[static_cast<std::size_t>(last)].embedding;
+    if (first == last || at_first.empty()) return;
+    const double bytes =
+        static_cast<double>(padded_vocab(job_.model, job_.plan.tp) / job_.plan.tp * job_.model.hidden) *
+        gradient_bytes(job_);
+    for (int step = 0; step < graph_.steps; ++step) {
+        const auto s = static_cast<std::size_t>(step);
+        const std::int32_t comm =
+            add_comm(at_first[s], comm_class({CollectiveKind::all_reduce, Axis::embedding, Bytes(bytes), first, last}));
+        graph_.comms[static_cast<std::size_t>(comm)].members[1] = at_last[s];
+        graph_.tasks[static_cast<std::size_t>(at_last[s])].comm = comm;
+        for (const int rank : {first, last}) {
+            const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
+            const int stage = rank == first ? 0 : schedule_.stages - 1;
+            need(mine.embedding[s], end_of(rank, step, last_weight_action_[static_cast<std::size_t>(stage)]));
+            if (!mine.reduces[s].empty()) need(mine.embedding[s], mine.reduces[s].back());
+            need(mine.optimizer[s], mine.embedding[s]);
+        }
+    }
+}
+
+/// Counting sort of (task, dep) pairs by task.
+void Lowering::store_deps() {
+    for (const auto& [task, dep] : pending_deps_) ++graph_.tasks[static_cast<std::size_t>(task)].deps;
+    std::uint32_t next = 0;
+    for (Task& task : graph_.tasks) {
+        task.first_dep = next;
+        next += task.deps;
+    }
+    graph_.deps.resize(next);
+    std::vector<std::uint16_t> filled(graph_.tasks.size());
+    for (const auto& [task, dep] : pending_deps_) {
+        const auto t = static_cast<std::size_t>(task);
+        graph_.deps[graph_.tasks[t].first_dep + filled[t]++] = dep;
+    }
+}
+
+TaskGraph Lowering::run() {
+    describe();
+    find_channels();
+    find_buckets();
+    rank_tasks_.resize(static_cast<std::size_t>(graph_.ranks));
+    for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
+    connect_messages();
+    for (int rank = 0; rank < graph_.ranks; ++rank) {
+        for (int step = 0; step < graph_.steps; ++step) connect_rank(rank, step);
+    }
+    connect_embedding();
+    store_deps();
+    return std::move(graph_);
+}
+
+TaskGraph lower(const Job& job, const Schedule& schedule) {
+    return Lowering(job, schedule).run();
+}
+
+}  // namespace foreshard

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "sim/plan/op_graph.hpp"
+
+/// Small constructors of ops, shared by the files that lower a kind of block.
+namespace foreshard {
+
+/// Dense product of an (m, k) activation with a (k, n) weight.
+Op gemm(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k, int element, std::int64_t batch = 1);
+
+/// A memory-bound kernel: bytes read and written.
+Op memory(std::string_view name, double read, double written, ByteCount saved = 0);
+
+Op collective(std::string_view name, CollectiveKind kind, Axis axis, double message);
+
+/// The three passes of a linear layer y(T, n) = x(T, k) W.
+struct Linear {
+    Op forward;
+    Op input_grad;
+    Op weight_grad;
+};
+Linear linear(std::string_view forward, std::string_view dgrad, std::string_view wgrad, std::int64_t tokens,
+              std::int64_t n, std::int64_t k, int element, std::int64_t batch = 1);
+
+/// Tensor parallelism around a pair of column- and row-parallel linears (Megatron-LM mappings.py): with sequence
+/// parallelism all-gather before and reduce-scatter after, else one all-reduce after; mirrored in backward.
+class TensorParallel {
+public:
+    TensorParallel(const Job& job, const OpShapes& shapes);
+
+    void enter_forward(std::vector<Op>& ops) const;   ///< before a column-parallel linear
+    void leave_forward(std::vector<Op>& ops) const;   ///< after a row-parallel linear
+    void enter_backward(std::vector<Op>& ops) const;  ///< gradient of leave_forward
+    void leave_backward(std::vector<Op>& ops) const;  ///< gradient of enter_forward
+
+private:
+    int tp_ = 1;
+    bool sequence_parallel_ = false;
+    double message_ = 0.0;
+    double regather_share_ = 0.0;
+};
+
+/// Attention core: score and context products, softmax, dropout (or one flash kernel), KV exchange of CP.
+void append_attention_forward(const Job& job, const OpShapes& shapes, std::vector<Op>& ops);
+void append_attention_backward(const Job& job, const OpShapes& shapes, std::vector<Op>& ops);
+
+/// Feed-forward of a dense layer and of a mixture-of-experts layer.
+void append_mlp(const Job& job, const OpShapes& shapes, OpBlock& block);
+void append_mlp_backward(const Job& job, const OpShapes& shapes, OpBlock& block);
+void append_experts(const Job& job, const OpShapes& shapes, OpBlock& block);
+void append_experts_backward(const Job& job, const OpShapes& shapes, OpBlock& block);
+
+}  // namespace foreshard

@@ -1,0 +1,165 @@
+#include "sim/plan/op_graph.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "sim/plan/op_builders.hpp"
+
+namespace foreshard {
+
+namespace {
+
+bool is_attention_core(const Op& op) {
+    return op.kind == OpKind::attention_matmul || op.kind == OpKind::flash_attention ||
+           op.name == "attention_softmax" || op.name == "attention_dropout";
+}
+
+void run_again(const Op& op, std::vector<Op>& ops, Flops& flops) {
+    Op again = op;
+    again.recompute = true;
+    again.saved = 0;
+    ops.push_back(again);
+    flops += op.flops;
+}
+
+/// Selective: scores, softmax and dropout are rebuilt from Q, K and V; only with unfused attention is there anything
+/// to gain, flash attention keeps no score matrix.
+void recompute_attention(OpBlock& block) {
+    std::vector<Op> again;
+    for (Op& op : block.forward) {
+        if (!is_attention_core(op) || op.kind == OpKind::flash_attention) continue;
+        run_again(op, again, block.recompute_flops);
+        if (op.kind == OpKind::memory) {
+            block.saved -= op.saved;
+            op.saved = 0;
+        }
+    }
+    block.input_grad.insert(block.input_grad.begin(), again.begin(), again.end());
+}
+
+/// Full: only inputs of groups of layers are kept; the working set is one group's full table.
+void recompute_layer(OpBlock& block, const OpShapes& shapes, int layers_at_once) {
+    std::vector<Op> again;
+    for (Op& op : block.forward) {
+        run_again(op, again, block.recompute_flops);
+        op.saved = 0;
+    }
+    block.input_grad.insert(block.input_grad.begin(), again.begin(), again.end());
+    block.working_set = block.saved * layers_at_once;
+    const ByteCount input = shapes.element * shapes.shard_tokens * shapes.hidden;
+    block.saved = (input + layers_at_once - 1) / layers_at_once;
+    block.forward.front().saved = block.saved;
+}
+
+/// Runs of layers of one kind: dense or mixture of experts, recomputed or not.
+void append_layers(const Job& job, const OpShapes& shapes, const StageContents& contents, StageOps& stage) {
+    const ParallelPlan& plan = job.plan;
+    const bool by_block = plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::block;
+    const int at_once = plan.recompute_method == RecomputeMethod::uniform ? std::max(plan.recompute_num_layers, 1) : 1;
+    // Block method: the first recompute_num_layers of every stage (Megatron-LM transformer_block.py); 0 means all.
+    const int recomputed_layers = by_block && plan.recompute_num_layers > 0
+                                      ? std::min(plan.recompute_num_layers, contents.layers)
+                                      : contents.layers;
+    int layer = 0;
+    while (layer < contents.layers) {
+        const bool moe = is_moe_layer(job.model, contents.first_layer + layer);
+        const bool again = layer < recomputed_layers;
+        int run = 1;
+        while (layer + run < contents.layers && is_moe_layer(job.model, contents.first_layer + layer + run) == moe &&
+               (layer + run < recomputed_layers) == again) {
+            ++run;
+        }
+        OpBlock block = layer_block(job, shapes, moe);
+        if (again) block = recomputed(block, plan.recompute, shapes, at_once);
+        block.repeat = run;
+        block.first_layer = contents.first_layer + layer;
+        stage.blocks.push_back(std::move(block));
+        layer += run;
+    }
+}
+
+StageOps stage_ops(const Job& job, const OpShapes& shapes, const StageContents& contents, int losses) {
+    StageOps stage;
+    if (contents.embedding) stage.blocks.push_back(embedding_block(job, shapes));
+    append_layers(job, shapes, contents, stage);
+    if (contents.mtp_layers > 0) {
+        stage.blocks.push_back(mtp_block(job, shapes));
+        stage.blocks.back().repeat = contents.mtp_layers;
+    }
+    if (contents.loss) {
+        stage.blocks.push_back(head_block(job, shapes));
+        if (losses > 1) {
+            // Every prediction depth runs the shared output layer again; its parameters exist once.
+            OpBlock extra = stage.blocks.back();
+            extra.parameters = 0;
+            extra.repeat = losses - 1;
+            stage.blocks.push_back(std::move(extra));
+        }
+    }
+    return stage;
+}
+
+}  // namespace
+
+std::int64_t StageOps::parameters() const {
+    std::int64_t count = 0;
+    for (const OpBlock& block : blocks) count += block.repeat * block.parameters;
+    return count;
+}
+
+std::int64_t StageOps::expert_parameters() const {
+    std::int64_t count = 0;
+    for (const OpBlock& block : blocks) count += block.repeat * block.expert_parameters;
+    return count;
+}
+
+ByteCount StageOps::saved() const {
+    ByteCount bytes = 0;
+    for (const OpBlock& block : blocks) bytes += block.repeat * block.saved;
+    return bytes;
+}
+
+OpShapes op_shapes(const Job& job) {
+    const ModelSpec& model = job.model;
+    const int tp = job.plan.tp;
+    OpShapes shapes;
+    shapes.micro_batch = job.micro_batch;
+    shapes.seq = job.seq_length;
+    shapes.tokens = job.micro_batch * job.seq_length / job.plan.cp;
+    shapes.shard_tokens = job.plan.sequence_parallel ? shapes.tokens / tp : shapes.tokens;
+    shapes.hidden = model.hidden;
+    shapes.query = model.query_width() / tp;
+    shapes.kv = std::max(model.kv_heads / tp, 1) * model.head_dim;
+    shapes.heads = model.heads / tp;
+    shapes.head_dim = model.head_dim;
+    shapes.vocab = padded_vocab(model, tp) / tp;
+    shapes.element = activation_bytes(job.plan.precision);
+    return shapes;
+}
+
+OpBlock recomputed(OpBlock block, Recompute recompute, const OpShapes& shapes, int layers_at_once) {
+    assert(layers_at_once >= 1);
+    switch (recompute) {
+        case Recompute::none:
+            break;
+        case Recompute::selective:
+            recompute_attention(block);
+            break;
+        case Recompute::full:
+            recompute_layer(block, shapes, layers_at_once);
+            break;
+    }
+    return block;
+}
+
+std::vector<StageOps> build_stage_ops(const Job& job, const std::vector<StageContents>& layout) {
+    const OpShapes shapes = op_shapes(job);
+    std::vector<StageOps> stages;
+    stages.reserve(layout.size());
+    for (const StageContents& contents : layout) {
+        stages.push_back(stage_ops(job, shapes, contents, 1 + job.model.mtp_layers));
+    }
+    return stages;
+}
+
+}  // namespace foreshard

@@ -1,0 +1,71 @@
+#include "sim/plan/parameters.hpp"
+
+#include <algorithm>
+
+namespace foreshard {
+
+namespace {
+
+std::int64_t norm_size(const ModelSpec& model) {
+    return model.norm == NormKind::layer_norm ? 2 * model.hidden : model.hidden;
+}
+
+/// KV heads of the rank: copies when tp exceeds their number.
+std::int64_t kv_width_of_rank(const Job& job) {
+    return std::max(job.model.kv_heads / job.plan.tp, 1) * job.model.head_dim;
+}
+
+/// Weights of an MLP of total width ffn over `shards`; the second bias is whole on every shard.
+std::int64_t mlp(const ModelSpec& model, std::int64_t ffn, int shards) {
+    const std::int64_t width = ffn / shards;
+    const std::int64_t inner = model.gated_mlp ? 2 * width : width;
+    return model.hidden * inner + width * model.hidden + (model.linear_bias ? inner + model.hidden : 0);
+}
+
+std::int64_t attention(const Job& job) {
+    const ModelSpec& model = job.model;
+    const std::int64_t query = model.query_width() / job.plan.tp;
+    const std::int64_t qkv = query + 2 * kv_width_of_rank(job);
+    return model.hidden * qkv + (model.qkv_bias ? qkv : 0) + query * model.hidden +
+           (model.linear_bias ? model.hidden : 0);
+}
+
+}  // namespace
+
+RankParameters rank_layer_parameters(const Job& job, bool moe) {
+    const ModelSpec& model = job.model;
+    RankParameters counts;
+    counts.dense = attention(job) + 2 * norm_size(model);
+    if (!moe) {
+        counts.dense += mlp(model, model.ffn_hidden, job.plan.tp);
+        return counts;
+    }
+    const int etp = job.plan.etp > 0 ? job.plan.etp : job.plan.tp;
+    counts.dense += model.hidden * model.moe->num_experts;
+    if (model.moe->shared_ffn_hidden > 0) counts.dense += mlp(model, model.moe->shared_ffn_hidden, job.plan.tp);
+    counts.expert = model.moe->num_experts / job.plan.ep * mlp(model, model.moe->ffn_hidden, etp);
+    return counts;
+}
+
+std::int64_t rank_embedding_parameters(const Job& job) {
+    const ModelSpec& model = job.model;
+    std::int64_t count = padded_vocab(model, job.plan.tp) / job.plan.tp * model.hidden;
+    if (model.positions == PositionKind::learned) count += model.max_positions * model.hidden;
+    if (model.embedding_norm) count += norm_size(model);
+    return count + model.token_types * model.hidden;
+}
+
+std::int64_t rank_head_parameters(const Job& job) {
+    const ModelSpec& model = job.model;
+    const std::int64_t matrix = padded_vocab(model, job.plan.tp) / job.plan.tp * model.hidden;
+    std::int64_t count = model.tied_embeddings && job.plan.pp == 1 ? 0 : matrix;
+    if (model.token_types == 0) return count + norm_size(model);
+    const std::int64_t dense = model.hidden * model.hidden + model.hidden;
+    return count + 2 * dense + 2 * model.hidden + padded_vocab(model, job.plan.tp) / job.plan.tp;
+}
+
+bool ties_embedding_across_ranks(const Job& job) {
+    return job.model.tied_embeddings && job.plan.pp > 1;
+}
+
+}  // namespace foreshard

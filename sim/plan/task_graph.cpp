@@ -1,0 +1,63 @@
+#include "sim/plan/task_graph.hpp"
+
+#include <fmt/format.h>
+
+namespace foreshard {
+
+std::string_view to_string(Lane lane) {
+    switch (lane) {
+        case Lane::compute:
+            return "compute";
+        case Lane::send_forward:
+            return "send activation";
+        case Lane::recv_forward:
+            return "receive activation";
+        case Lane::send_backward:
+            return "send gradient";
+        case Lane::recv_backward:
+            return "receive gradient";
+        case Lane::dp:
+            return "data parallel";
+        case Lane::embedding:
+            return "tied embedding";
+    }
+    return "";
+}
+
+std::vector<Unit> stage_units(const StageOps& stage) {
+    std::vector<Unit> units;
+    for (std::size_t b = 0; b < stage.blocks.size(); ++b) {
+        for (int r = 0; r < stage.blocks[b].repeat; ++r) units.push_back({static_cast<int>(b), r});
+    }
+    return units;
+}
+
+std::string task_name(const TaskGraph& graph, std::int32_t id) {
+    const Task& task = graph.tasks[static_cast<std::size_t>(id)];
+    const std::string action = fmt::format("{}{}{}", task.stage, letter(task.pass), task.microbatch);
+    switch (task.kind) {
+        case TaskKind::pass:
+            return action;
+        case TaskKind::send:
+            return "send " + action;
+        case TaskKind::recv:
+            return "receive " + action;
+        case TaskKind::grad_reduce:
+            return task.stage < 0 ? "gradient reduction" : fmt::format("gradient reduction stage {}", task.stage);
+        case TaskKind::embedding_reduce:
+            return "tied embedding reduction";
+        case TaskKind::optimizer:
+            return "optimizer";
+        case TaskKind::param_gather:
+            return fmt::format("parameter gather stage {}", task.stage);
+        case TaskKind::step_end:
+            return "step end";
+    }
+    return "";
+}
+
+bool shards_optimizer(const ParallelPlan& plan) {
+    return plan.distributed_optimizer || plan.zero_stage >= 1;
+}
+
+}  // namespace foreshard

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+
+#include "sim/units.hpp"
+
+namespace foreshard {
+
+/// What a compute task's time is spent on, in the order in which the parts are laid out in time.
+enum class Spent : std::uint8_t { compute, recompute, exposed_tp, exposed_cp, exposed_ep, host };
+inline constexpr int spent_count = 6;
+
+struct WorkDuration {
+    std::array<Picoseconds, spent_count> spent{};
+    Picoseconds total() const { return std::accumulate(spent.begin(), spent.end(), Picoseconds{0}); }
+};
+
+}  // namespace foreshard

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/units.hpp"
+
+/// Devices, links and what collectives achieve on them.
+namespace foreshard {
+
+enum class Precision { fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4 };
+inline constexpr int precision_count = 7;
+std::string_view to_string(Precision precision);
+std::optional<Precision> parse_precision(std::string_view text);
+
+enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv };
+std::string_view to_string(CollectiveKind kind);
+
+/// One accelerator. Peaks are dense, without sparsity; bandwidth is one figure for reads and writes together.
+struct DeviceSpec {
+    std::string id;
+    std::string name;
+    std::string architecture;
+    std::array<std::optional<FlopsPerSecond>, precision_count> peak;  ///< indexed by Precision
+    BytesPerSecond memory_bandwidth;
+    ByteCount usable_memory = 0;  ///< what a process can have
+    int sm_count = 0;
+
+    /// First-form constants: achieved share of the peak.
+    double gemm_ratio = 0.0;
+    double attention_matmul_ratio = 0.0;  ///< batched score/context matmuls of unfused attention
+    double flash_forward_ratio = 0.0;
+    double memory_ratio = 0.0;
+    Seconds kernel_launch;
+};
+
+/// t(S) = base + sqrt_term * sqrt(S) + f S / bandwidth, f = 2(n-1)/n (all-reduce) or (n-1)/n; S in bytes.
+/// For all-gather and reduce-scatter S is the full size over all ranks.
+struct CollectiveFit {
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    int ranks = 0;
+    Seconds base;
+    double sqrt_term = 0.0;  ///< seconds per square root of a byte
+    BytesPerSecond bandwidth;
+    double mean_abs_error_pct = 0.0;
+};
+
+struct LinkSpec {
+    std::string kind;
+    BytesPerSecond bandwidth;  ///< one way, per GPU
+    Seconds latency;
+};
+
+struct ClusterSpec {
+    std::string id;
+    std::string name;
+    DeviceSpec device;
+    int gpus_per_node = 0;
+    int gpus_per_nvlink_domain = 0;
+    std::optional<int> nodes;  ///< size of the machine where it is known
+    LinkSpec intra_node;
+    std::optional<LinkSpec> inter_node;
+    std::string fabric_id;  ///< empty: no measured fits
+    std::vector<CollectiveFit> fits;
+};
+
+}  // namespace foreshard

@@ -1,0 +1,41 @@
+#include "sim/spec/job.hpp"
+
+#include <cassert>
+
+namespace foreshard {
+
+std::int64_t microbatch_count(const Job& job) {
+    assert(job.micro_batch > 0 && job.plan.dp > 0);
+    return job.global_batch / (job.micro_batch * job.plan.dp);
+}
+
+Placement default_placement(ScheduleKind kind) {
+    return kind == ScheduleKind::interleaved ? Placement::loop : Placement::linear;
+}
+
+Placement placement_of(const ParallelPlan& plan) {
+    if (plan.placement) return *plan.placement;
+    return plan.vpp > 1 ? Placement::loop : default_placement(plan.schedule);
+}
+
+int activation_bytes(Precision precision) {
+    return precision == Precision::fp32 || precision == Precision::tf32 ? 4 : 2;
+}
+
+int gradient_bytes(const Job& job) {
+    switch (job.plan.precision) {
+        case Precision::fp32:
+        case Precision::tf32:
+            return 4;
+        case Precision::fp16:
+            return job.software.structure.gradient_bytes_fp16;
+        case Precision::bf16:
+        case Precision::fp8:
+        case Precision::mxfp8:
+        case Precision::nvfp4:
+            return job.software.structure.gradient_bytes_bf16;
+    }
+    return 4;
+}
+
+}  // namespace foreshard

@@ -1,0 +1,154 @@
+#include <array>
+
+#include "sim/spec/json_specs.hpp"
+
+namespace foreshard {
+
+namespace {
+
+constexpr double milli = 1e-3;
+constexpr double micro = 1e-6;
+
+/// One table for reading and writing, so that the two cannot differ.
+template <class Owner, class T>
+struct Field {
+    const char* key;
+    T Owner::*member;
+    Range range = Range::any;
+};
+
+constexpr std::array<Field<ProfileStructure, bool>, 7> structure_flags = {
+    {{"dropout", &ProfileStructure::dropout},
+     {"saves_dropout_masks", &ProfileStructure::saves_dropout_masks},
+     {"saves_embedding_mask", &ProfileStructure::saves_embedding_mask},
+     {"overlap_p2p", &ProfileStructure::overlap_p2p},
+     {"scatter_gather_p2p", &ProfileStructure::scatter_gather_p2p},
+     {"fp32_cross_entropy", &ProfileStructure::fp32_cross_entropy},
+     {"vocab_divisor_times_tp", &ProfileStructure::vocab_divisor_times_tp}}};
+
+constexpr std::array<Field<ProfileStructure, int>, 2> structure_counts = {
+    {{"gradient_bytes_fp16", &ProfileStructure::gradient_bytes_fp16, Range::positive},
+     {"gradient_bytes_bf16", &ProfileStructure::gradient_bytes_bf16, Range::positive}}};
+
+constexpr std::array<Field<ProfileStructure, double>, 3> structure_numbers = {
+    {{"sequence_parallel_extra_all_gather_ratio", &ProfileStructure::sp_extra_all_gather_ratio, Range::ratio},
+     {"logits_bytes_per_element", &ProfileStructure::logits_bytes_per_element, Range::not_negative},
+     {"allocator_reserved_ratio", &ProfileStructure::allocator_reserved_ratio, Range::positive}}};
+
+constexpr std::array<Field<ProfileNumbers, double>, 13> plain_numbers = {
+    {{"gemm_time_factor", &ProfileNumbers::gemm_time_factor, Range::positive},
+     {"memory_time_factor", &ProfileNumbers::memory_time_factor, Range::not_negative},
+     {"flash_time_factor", &ProfileNumbers::flash_time_factor, Range::positive},
+     {"flash_backward_ratio", &ProfileNumbers::flash_backward_ratio, Range::positive},
+     {"misaligned_attention_ratio", &ProfileNumbers::misaligned_attention_ratio, Range::ratio},
+     {"tp_time_factor", &ProfileNumbers::tp_time_factor, Range::positive},
+     {"tp_overlap_ratio", &ProfileNumbers::tp_overlap_ratio, Range::ratio},
+     {"dp_overlap_ratio", &ProfileNumbers::dp_overlap_ratio, Range::ratio},
+     {"p2p_bandwidth_ratio", &ProfileNumbers::p2p_bandwidth_ratio, Range::positive},
+     {"network_bandwidth_ratio", &ProfileNumbers::network_bandwidth_ratio, Range::ratio},
+     {"optimizer_bytes_per_parameter", &ProfileNumbers::optimizer_bytes_per_parameter, Range::not_negative},
+     {"cross_entropy_forward_bytes", &ProfileNumbers::cross_entropy_forward_bytes, Range::not_negative},
+     {"cross_entropy_backward_bytes", &ProfileNumbers::cross_entropy_backward_bytes, Range::not_negative}}};
+
+struct TimeField {
+    const char* key;
+    Seconds ProfileNumbers::*member;
+    double unit;
+};
+constexpr std::array<TimeField, 6> times = {{{"host_forward_us", &ProfileNumbers::host_forward, micro},
+                                             {"host_backward_us", &ProfileNumbers::host_backward, micro},
+                                             {"host_collective_us", &ProfileNumbers::host_collective, micro},
+                                             {"p2p_latency_us", &ProfileNumbers::p2p_latency, micro},
+                                             {"step_overhead_ms", &ProfileNumbers::step_overhead, milli},
+                                             {"launch_blocking_us", &ProfileNumbers::launch_blocking, micro}}};
+
+const std::vector<std::pair<std::string_view, AttentionKernel>>& attention_names() {
+    static const std::vector<std::pair<std::string_view, AttentionKernel>> names = {
+        {"unfused", AttentionKernel::unfused}, {"flash", AttentionKernel::flash}};
+    return names;
+}
+
+template <class Owner, class Fields>
+void read_fields(JsonObject& object, const Fields& fields, Owner& owner) {
+    for (const auto& field : fields) {
+        using T = std::decay_t<decltype(owner.*field.member)>;
+        owner.*field.member = object.required<T>(field.key, field.range);
+    }
+}
+
+template <class Owner, class Fields>
+void write_fields(OrderedJson& out, const Fields& fields, const Owner& owner) {
+    for (const auto& field : fields) out[field.key] = owner.*field.member;
+}
+
+ProfileStructure read_structure(JsonObject object) {
+    ProfileStructure structure;
+    structure.attention = object.one_of("attention", attention_names());
+    const auto precision = object.required<std::string>("default_precision");
+    const std::optional<Precision> parsed = parse_precision(precision);
+    if (!parsed) object.fail("default_precision", "'" + precision + "' is not a precision");
+    structure.default_precision = *parsed;
+    read_fields(object, structure_flags, structure);
+    read_fields(object, structure_counts, structure);
+    read_fields(object, structure_numbers, structure);
+    object.finish();
+    return structure;
+}
+
+ProfileNumbers read_numbers(JsonObject object) {
+    ProfileNumbers numbers;
+    read_fields(object, plain_numbers, numbers);
+    const auto attention = object.optional<double>("attention_matmul_ratio", Range::ratio);
+    numbers.attention_matmul_ratio = attention.value_or(0.0);
+    for (const TimeField& time : times) {
+        numbers.*time.member = Seconds(object.required<double>(time.key, Range::not_negative) * time.unit);
+    }
+    object.finish();
+    return numbers;
+}
+
+OrderedJson to_json(const ProfileStructure& structure) {
+    OrderedJson out = {{"attention", structure.attention == AttentionKernel::flash ? "flash" : "unfused"},
+                       {"default_precision", to_string(structure.default_precision)}};
+    write_fields(out, structure_flags, structure);
+    write_fields(out, structure_counts, structure);
+    write_fields(out, structure_numbers, structure);
+    return out;
+}
+
+OrderedJson to_json(const ProfileNumbers& numbers) {
+    OrderedJson out = OrderedJson::object();
+    write_fields(out, plain_numbers, numbers);
+    if (numbers.attention_matmul_ratio > 0.0) out["attention_matmul_ratio"] = numbers.attention_matmul_ratio;
+    for (const TimeField& time : times) out[time.key] = in_unit((numbers.*time.member).value, time.unit);
+    return out;
+}
+
+}  // namespace
+
+SoftwareProfile read_software(const Json& value, const std::string& source, const std::string& path) {
+    JsonObject root = open_document(value, "foreshard.software", source, path);
+    SoftwareProfile software;
+    software.id = root.required<std::string>("id");
+    software.name = root.optional<std::string>("name").value_or(software.id);
+    software.structure = read_structure(root.object("structure"));
+    software.numbers = read_numbers(root.object("numbers"));
+    JsonObject uncertainty = root.object("uncertainty_pct");
+    software.uncertainty_p90_pct = uncertainty.required<double>("p90", Range::not_negative);
+    uncertainty.finish();
+    root.ignore("sources");
+    root.finish();
+    return software;
+}
+
+OrderedJson to_json(const SoftwareProfile& software) {
+    return {{"schema", "foreshard.software"},
+            {"schema_version", "1.0"},
+            {"id", software.id},
+            {"name", software.name},
+            {"structure", to_json(software.structure)},
+            {"numbers", to_json(software.numbers)},
+            {"uncertainty_pct", {{"p90", software.uncertainty_p90_pct}}}};
+}
+
+}  // namespace foreshard

@@ -1,0 +1,296 @@
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "sim/error.hpp"
+#include "sim/spec/catalogue.hpp"
+#include "sim/spec/job_request.hpp"
+#include "sim/spec/job_request_fields.hpp"
+#include "sim/spec/layout.hpp"
+#include "sim/spec/resolve_options.hpp"
+#include "sim/spec/text_file.hpp"
+
+namespace foreshard {
+
+namespace {
+
+/// Builds the Job step by step; each step may read what the ones before have settled.
+class Resolver {
+public:
+    explicit Resolver(const JobRequest& request) : request_(request) {}
+
+    Job resolve() {
+        refuse_unsimulated(request_);
+        read_times_and_schedule();
+        read_specs();
+        settle_stages();
+        settle_schedule();
+        settle_degrees();
+        settle_batch();
+        settle_layout();
+        settle_recompute();
+        settle_data_parallel();
+        settle_precision();
+        settle_rest();
+        refuse_out_of_range(job_);
+        return std::move(job_);
+    }
+
+private:
+    template <class T>
+    void assume(const char* name, const T& value, const std::string& why = "") {
+        job_.assumptions.push_back(fmt::format("{} not given: {}{}{}", name, value, why.empty() ? "" : ", ", why));
+    }
+
+    /// What was asked for, or the default, which is then named.
+    template <class T>
+    T value_or_assume(const std::optional<T>& asked, const char* name, const T& otherwise,
+                      const std::string& why = "") {
+        if (asked) return *asked;
+        assume(name, otherwise, why);
+        return otherwise;
+    }
+
+    static const char* on_off(bool value) { return value ? "on" : "off"; }
+
+    bool flag_or_assume(const std::optional<bool>& asked, const char* name, bool otherwise,
+                        const std::string& why = "") {
+        if (!asked) assume(name, on_off(otherwise), why);
+        return asked.value_or(otherwise);
+    }
+
+    template <class Spec, class Load>
+    static Spec load_or_take(const NameOr<Spec>& asked, Load load) {
+        if (const auto* name = std::get_if<std::string>(&asked)) return load(*name);
+        return std::get<Spec>(asked);
+    }
+
+    void read_times_and_schedule() {
+        if (request_.stage_times) job_.stage_times = load_or_take(*request_.stage_times, load_stage_times);
+        if (!request_.schedule_file) return;
+        if (request_.schedule) throw InputError("--schedule", "", "cannot be combined with --schedule-file");
+        job_.schedule_file = load_or_take(*request_.schedule_file, [](const std::string& name) {
+            return ScheduleFile{.name = name, .text = read_text_file(name)};
+        });
+        job_.schedule_file->vpp_given = request_.vpp.has_value();
+    }
+
+    /// Measured pass times need no model and no machine; these stand in for the memory figures.
+    template <class Spec>
+    NameOr<Spec> name_or_stand_in(const std::optional<NameOr<Spec>>& asked, const char* name, const char* stand_in) {
+        if (asked) return *asked;
+        if (!job_.stage_times) {
+            const std::string kind = std::string(name) + "s";
+            throw InputError(std::string("--") + name, "",
+                             fmt::format("a {} is required: an id ('foreshard catalog {}') or a file", name, kind));
+        }
+        assume(name, stand_in, "it serves memory figures only");
+        return std::string(stand_in);
+    }
+
+    void read_specs() {
+        LoadedModel model = load_or_take(name_or_stand_in(request_.model, "model", "gpt-tiny"), load_model);
+        apply_changes(model);
+        job_.model = model.spec;
+        job_.assumptions.insert(job_.assumptions.end(), model.notes.begin(), model.notes.end());
+        job_.cluster = load_or_take(name_or_stand_in(request_.cluster, "cluster", "dgx-a100-80g"), load_cluster);
+        if (!request_.software) assume("software", "megatron-core-te");
+        const NameOr<SoftwareProfile> software = request_.software.value_or("megatron-core-te");
+        job_.software = load_or_take(software, load_software);
+    }
+
+    void apply_changes(LoadedModel& model) {
+        std::string changed;
+        visit_model_fields([&](const char* name, auto member) {
+            if (request_.*member) changed += (changed.empty() ? "" : ", ") + std::string(name);
+        });
+        if (changed.empty()) return;
+        apply_model_changes(request_, model);
+        model.spec.published_parameters.reset();
+        model.notes.push_back(fmt::format("model {} with changed {}", model.spec.id, changed));
+    }
+
+    int given_stages() const { return job_.stage_times ? static_cast<int>(job_.stage_times->stages.size()) : 0; }
+
+    void settle_stages() {
+        job_.plan.pp = pipeline_ranks();
+        job_.plan.vpp = chunks();
+    }
+
+    int pipeline_ranks() {
+        if (request_.pp) return *request_.pp;
+        if (request_.schedule_counts) {
+            return value_or_assume(request_.pp, "pp", request_.schedule_counts->ranks, "lines of the schedule file");
+        }
+        const int chunks = request_.vpp.value_or(1);
+        if (given_stages() > 0 && chunks > 0 && given_stages() % chunks == 0) {
+            return value_or_assume(request_.pp, "pp", given_stages() / chunks, "from the stage times");
+        }
+        return value_or_assume(request_.pp, "pp", 1);
+    }
+
+    int chunks() {
+        if (request_.vpp) return *request_.vpp;
+        const int pp = job_.plan.pp;
+        if (request_.num_layers_per_virtual_pipeline_stage)
+            return chunks_of(*request_.num_layers_per_virtual_pipeline_stage);
+        if (pp > 0 && request_.schedule_counts) {
+            return value_or_assume(request_.vpp, "vpp", std::max(1, request_.schedule_counts->stages / pp),
+                                   "stages of the schedule file");
+        }
+        if (pp > 0 && given_stages() > 0 && given_stages() % pp == 0) {
+            return value_or_assume(request_.vpp, "vpp", given_stages() / pp, "from the stage times");
+        }
+        const int of_layout = chunks_of_layout();
+        if (of_layout > 1) return value_or_assume(request_.vpp, "vpp", of_layout, "from the layout");
+        const bool interleaved = request_.schedule && parse_schedule(*request_.schedule) == ScheduleKind::interleaved;
+        return value_or_assume(request_.vpp, "vpp", interleaved && pp > 1 ? 2 : 1);
+    }
+
+    /// Megatron's --num-layers-per-virtual-pipeline-stage.
+    int chunks_of(int layers_per_chunk) const {
+        const std::int64_t layers_at_once = std::int64_t{1} * job_.plan.pp * layers_per_chunk;
+        if (layers_at_once < 1 || job_.model.num_layers % layers_at_once != 0) {
+            throw InputError("--num-layers-per-virtual-pipeline-stage", "",
+                             fmt::format("{} layers cannot be divided over pp {} in chunks of {}",
+                                         job_.model.num_layers, job_.plan.pp, layers_per_chunk));
+        }
+        return static_cast<int>(job_.model.num_layers / layers_at_once);
+    }
+
+    int chunks_of_layout() const {
+        if (!request_.layout || job_.plan.pp < 1) return 0;
+        const int stages = static_cast<int>(parse_layout(*request_.layout).size());
+        return stages % job_.plan.pp == 0 ? stages / job_.plan.pp : 0;
+    }
+
+    void settle_schedule() {
+        ParallelPlan& plan = job_.plan;
+        ScheduleKind otherwise = plan.pp > 1 ? ScheduleKind::one_f_one_b : ScheduleKind::none;
+        if (plan.vpp > 1) otherwise = ScheduleKind::interleaved;
+        plan.schedule = request_.schedule ? parse_schedule(*request_.schedule) : otherwise;
+        if (!request_.schedule && !job_.schedule_file) assume("schedule", to_string(plan.schedule));
+        if (request_.placement) plan.placement = parse_placement(*request_.placement);
+        plan.microbatch_group_size = request_.microbatch_group_size.value_or(0);
+        const bool grouped = plan.schedule == ScheduleKind::interleaved && !job_.schedule_file;
+        if (grouped && !request_.microbatch_group_size) assume("microbatch_group_size", plan.pp, "as many as pp");
+    }
+
+    void settle_degrees() {
+        ParallelPlan& plan = job_.plan;
+        plan.tp = value_or_assume(request_.tp, "tp", 1);
+        plan.cp = value_or_assume(request_.cp, "cp", 1);
+        plan.ep = value_or_assume(request_.ep, "ep", 1);
+        plan.etp = request_.etp.value_or(0);
+        if (job_.model.moe && !request_.etp) assume("etp", plan.tp, "equal to tp");
+        plan.sequence_parallel = flag_or_assume(request_.sp, "sp", false);
+        plan.order = value_or_assume<std::string>(request_.order, "order", "tp-cp-ep-dp-pp");
+        const std::int64_t model_ranks = product({plan.tp, plan.pp, plan.cp});
+        const std::int64_t needed = product({model_ranks, std::max(request_.dp.value_or(1), 1)});
+        job_.gpus = value_or_assume(request_.gpus, "gpus", static_cast<int>(needed), "dp x tp x pp x cp");
+        if (request_.dp) {
+            plan.dp = *request_.dp;
+        } else if (model_ranks > 0 && job_.gpus % model_ranks == 0) {
+            plan.dp =
+                value_or_assume(request_.dp, "dp", static_cast<int>(job_.gpus / model_ranks), "gpus / (tp x pp x cp)");
+        }
+    }
+
+    /// Saturates, so that absurd degrees are refused by their range and never overflow.
+    static std::int64_t product(const std::vector<std::int64_t>& factors) {
+        constexpr std::int64_t most = std::numeric_limits<int>::max();
+        std::int64_t result = 1;
+        for (const std::int64_t factor : factors) result = std::clamp(result * factor, -most, most);
+        return result;
+    }
+
+    void settle_batch() {
+        job_.micro_batch = value_or_assume(request_.mbs, "mbs", std::int64_t{1});
+        job_.seq_length = value_or_assume(request_.seq_length, "seq_length", job_.model.seq_length, "the model's");
+        if (request_.gbs) {
+            job_.global_batch = *request_.gbs;
+            return;
+        }
+        const std::int64_t microbatches = request_.schedule_counts ? request_.schedule_counts->microbatches : 1;
+        job_.global_batch = product({job_.micro_batch, std::max(job_.plan.dp, 1), microbatches});
+        assume("gbs", job_.global_batch,
+               request_.schedule_counts ? "micro-batches of the schedule file" : "mbs x dp, one micro-batch");
+        if (job_.plan.pp > 1 && !request_.schedule_counts) {
+            job_.warnings.emplace_back(
+                "no global batch given: with one micro-batch the pipeline is mostly idle; "
+                "set --gbs");
+        }
+    }
+
+    void settle_layout() {
+        ParallelPlan& plan = job_.plan;
+        plan.layout = request_.layout.value_or("");
+        if (!plan.layout.empty()) parse_layout(plan.layout);  // a malformed layout is bad input, not a broken rule
+        plan.first_stage_layers = request_.decoder_first_pipeline_num_layers;
+        plan.last_stage_layers = request_.decoder_last_pipeline_num_layers;
+        plan.embedding_in_split = request_.account_for_embedding_in_pipeline_split.value_or(false);
+        plan.loss_in_split = request_.account_for_loss_in_pipeline_split.value_or(false);
+    }
+
+    void settle_recompute() {
+        ParallelPlan& plan = job_.plan;
+        const auto mode = value_or_assume<std::string>(request_.recompute, "recompute", "none");
+        plan.recompute = parse_recompute(mode);
+        if (request_.recompute_method) plan.recompute_method = parse_recompute_method(*request_.recompute_method);
+        plan.recompute_num_layers = request_.recompute_num_layers.value_or(0);
+        if (plan.recompute != Recompute::full) return;
+        if (!request_.recompute_method) assume("recompute_method", "uniform");
+        plan.recompute_num_layers = value_or_assume(request_.recompute_num_layers, "recompute_num_layers", 1);
+    }
+
+    void settle_data_parallel() {
+        ParallelPlan& plan = job_.plan;
+        if (!request_.data_parallel) assume("data_parallel", "ddp");
+        const bool asked = request_.use_distributed_optimizer.value_or(false);
+        if (asked && request_.zero && *request_.zero == 0) {
+            throw InputError("--zero", "", "0 contradicts --use-distributed-optimizer, which is ZeRO-1");
+        }
+        plan.zero_stage = asked ? request_.zero.value_or(1) : value_or_assume(request_.zero, "zero", 0);
+        plan.distributed_optimizer = asked || plan.zero_stage == 1;
+        plan.overlap_grad_reduce = flag_or_assume(request_.overlap_grad_reduce, "overlap_grad_reduce", false);
+        plan.overlap_param_gather = flag_or_assume(request_.overlap_param_gather, "overlap_param_gather", false);
+        plan.bucket_mb = request_.bucket_mb.value_or(0.0);
+        if (!request_.bucket_mb) assume("bucket_mb", "one bucket per chunk");
+    }
+
+    void settle_precision() {
+        if (request_.precision) {
+            job_.plan.precision = parse_precision_option(*request_.precision);
+            return;
+        }
+        const Precision wanted = job_.software.structure.default_precision;
+        std::string why = "by profile " + job_.software.id;
+        job_.plan.precision = wanted;
+        for (const Precision precision : {wanted, Precision::fp16, Precision::fp32}) {
+            if (!job_.cluster.device.peak[static_cast<std::size_t>(precision)]) continue;
+            if (precision != wanted) why = fmt::format("{} has no {}", job_.cluster.device.id, to_string(wanted));
+            job_.plan.precision = precision;
+            break;
+        }
+        assume("precision", to_string(job_.plan.precision), why);
+    }
+
+    void settle_rest() {
+        const bool overlaps = job_.software.structure.overlap_p2p;
+        job_.plan.overlap_p2p =
+            flag_or_assume(request_.overlap_p2p, "overlap_p2p", overlaps, "by profile " + job_.software.id);
+        if (!request_.contention) assume("contention", "off");
+    }
+
+    const JobRequest& request_;
+    Job job_;
+};
+
+}  // namespace
+
+Job resolve(const JobRequest& request) {
+    return Resolver(request).resolve();
+}
+
+}  // namespace foreshard

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "sim/spec/job_request.hpp"
+
+/// Steps of resolve(): options that are names, options that this version refuses, and changes to the model's shape.
+namespace foreshard {
+
+/// @throws InputError with the valid names and the closest one
+ScheduleKind parse_schedule(const std::string& text);
+Placement parse_placement(const std::string& text);
+Recompute parse_recompute(const std::string& text);
+RecomputeMethod parse_recompute_method(const std::string& text);
+Precision parse_precision_option(const std::string& text);
+
+/// An option that a later version simulates must not be ignored. @throws InputError naming what is valid
+void refuse_unsimulated(const JobRequest& request);
+
+/// Applies the request's changes of the model's shape, and what follows from them, with a remark on each.
+/// @throws InputError when they do not determine a shape
+void apply_model_changes(const JobRequest& request, LoadedModel& model);
+
+/// Values so large that arithmetic on them would overflow, or a run would never end. @throws InputError
+void refuse_out_of_range(const Job& job);
+
+}  // namespace foreshard

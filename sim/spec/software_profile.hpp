@@ -1,0 +1,63 @@
+#pragma once
+
+#include <string>
+
+#include "sim/spec/cluster_spec.hpp"
+#include "sim/units.hpp"
+
+/// What differs between frameworks and years for the same plan on the same GPU.
+namespace foreshard {
+
+enum class AttentionKernel { unfused, flash };
+
+/// Structural half: what is fused, saved and ordered. Read by lowering and by the buffer plan.
+struct ProfileStructure {
+    AttentionKernel attention = AttentionKernel::flash;
+    bool dropout = false;               ///< dropout kernels run
+    bool saves_dropout_masks = false;   ///< masks after attention and MLP are kept for backward
+    bool saves_embedding_mask = false;  ///< so is the mask of the embedding's dropout
+    int gradient_bytes_fp16 = 2;
+    int gradient_bytes_bf16 = 4;
+    Precision default_precision = Precision::bf16;
+    bool overlap_p2p = true;  ///< false: the sender's compute stream waits for the transfer
+    bool scatter_gather_p2p = true;
+    double sp_extra_all_gather_ratio = 0.0;  ///< backward re-gathers of sequence parallelism, exposed share of 2 AG
+    bool fp32_cross_entropy = true;
+    double logits_bytes_per_element = 12.0;
+    double allocator_reserved_ratio = 1.12;
+    bool vocab_divisor_times_tp = true;  ///< the vocabulary is padded to a multiple of divisor * TP, not of the divisor
+};
+
+/// Numeric half: fitted factors. Read by cost only.
+struct ProfileNumbers {
+    double gemm_time_factor = 1.0;
+    double memory_time_factor = 1.0;
+    double flash_time_factor = 1.0;
+    double flash_backward_ratio = 2.5;
+    double attention_matmul_ratio = 0.0;  ///< 0: the device's
+    double misaligned_attention_ratio = 0.025;
+    double tp_time_factor = 1.0;
+    double tp_overlap_ratio = 0.0;
+    double dp_overlap_ratio = 0.0;
+    Seconds host_forward;     ///< per layer
+    Seconds host_backward;    ///< per layer
+    Seconds host_collective;  ///< per collective
+    Seconds p2p_latency;
+    double p2p_bandwidth_ratio = 0.8;
+    double network_bandwidth_ratio = 0.9;
+    double optimizer_bytes_per_parameter = 40.0;
+    Seconds step_overhead;
+    Seconds launch_blocking;  ///< added to every kernel under CUDA_LAUNCH_BLOCKING=1
+    double cross_entropy_forward_bytes = 45.0;
+    double cross_entropy_backward_bytes = 20.0;
+};
+
+struct SoftwareProfile {
+    std::string id;
+    std::string name;
+    ProfileStructure structure;
+    ProfileNumbers numbers;
+    double uncertainty_p90_pct = 22.0;
+};
+
+}  // namespace foreshard

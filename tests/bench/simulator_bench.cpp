@@ -1,0 +1,65 @@
+#include <benchmark/benchmark.h>
+
+#include "sim/cost/link_network.hpp"
+#include "sim/cost/roofline.hpp"
+#include "sim/engine/simulator.hpp"
+#include "sim/sim.hpp"
+#include "sim/spec/catalogue.hpp"
+#include "sim/spec/job_request.hpp"
+
+/// Speed of the main job: the demo plan end to end, and lowering plus simulation as the number of tasks grows.
+namespace foreshard {
+namespace {
+
+void demo_plan(benchmark::State& state) {
+    const Job job = resolve(load_job_request("gpt3-175b-selene-64"));
+    for (auto _ : state) benchmark::DoNotOptimize(evaluate(job).report.summary.step_time_ms);
+}
+BENCHMARK(demo_plan)->Unit(benchmark::kMillisecond);
+
+Job large_job(int p, int m) {
+    JobRequest request;
+    request.model = "megatron-1t";
+    request.cluster = "selene";
+    request.software = "megatron-2022";
+    request.num_layers = 2 * p;
+    request.tp = 8;
+    request.pp = p;
+    request.gpus = 8 * p;
+    request.gbs = m;
+    request.precision = "fp16";
+    return resolve(request);
+}
+
+void lower_and_simulate(benchmark::State& state) {
+    const Job job = large_job(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+    const RooflineCost cost(job.cluster.device, job.software, job.plan.precision);
+    const LinkNetwork network(job.cluster, job.software);
+    std::size_t tasks = 0;
+    for (auto _ : state) {
+        const TaskGraph graph = lower(job, make_schedule(job));
+        const Timeline timeline = simulate(graph, durations(job, graph, cost, network));
+        benchmark::DoNotOptimize(timeline.makespan);
+        tasks = graph.tasks.size();
+    }
+    state.counters["tasks"] = static_cast<double>(tasks);
+    state.counters["tasks_per_s"] =
+        benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(lower_and_simulate)
+    ->Args({4, 64})
+    ->Args({16, 64})
+    ->Args({16, 256})
+    ->Args({64, 256})
+    ->Args({64, 1024})
+    ->Args({64, 4096})
+    ->Unit(benchmark::kMillisecond);
+
+void evaluate_large(benchmark::State& state) {
+    const Job job = large_job(64, 1024);
+    for (auto _ : state) benchmark::DoNotOptimize(evaluate(job).report.summary.step_time_ms);
+}
+BENCHMARK(evaluate_large)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace foreshard

@@ -1,0 +1,191 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+// The program as scripts see it: exit codes, and what goes to which stream.
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+    int code = -1;
+    std::string out;
+    std::string err;
+};
+
+std::string read_file(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+/// A folder of its own for every test, because tests run side by side.
+class Cli : public ::testing::Test {
+protected:
+    void SetUp() override {
+        const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+        folder_ = fs::path(::testing::TempDir()) / (std::string("foreshard_cli_") + test->name());
+        fs::create_directories(folder_);
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    Outcome run(const std::string& arguments) const {
+        const fs::path out = folder_ / "stdout";
+        const fs::path err = folder_ / "stderr";
+        const std::string command = std::string("'") + FORESHARD_PROGRAM + "' " + arguments + " >'" + out.string() +
+                                    "' 2>'" + err.string() + "'";
+        const int status = std::system(command.c_str());
+        return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, read_file(out), read_file(err)};
+    }
+
+    std::string write(const std::string& name, const std::string& text) const {
+        const fs::path path = folder_ / name;
+        std::ofstream(path, std::ios::binary) << text;
+        return "'" + path.string() + "'";
+    }
+
+    void expect_error(const std::string& arguments, int code, const std::string& message) const {
+        const Outcome outcome = run(arguments);
+        EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
+        EXPECT_THAT(outcome.out, IsEmpty()) << arguments;
+        EXPECT_THAT(outcome.err, AllOf(StartsWith("error: "), HasSubstr(message))) << arguments;
+        EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b"))) << "no colour off a terminal";
+    }
+
+    fs::path folder_;
+};
+
+constexpr const char* tiny = "simulate --model gpt-tiny --cluster dgx-a100-80g ";
+
+}  // namespace
+
+TEST_F(Cli, HelpAndVersionGoToStdout) {
+    for (const std::string arguments : {"--help", "simulate --help", "memory -h", "catalog --help"}) {
+        const Outcome outcome = run(arguments);
+        EXPECT_EQ(outcome.code, 0);
+        EXPECT_THAT(outcome.out, HasSubstr("Example:\n  foreshard "));
+        EXPECT_THAT(outcome.err, IsEmpty());
+    }
+    EXPECT_THAT(run("--version").out, StartsWith("foreshard "));
+}
+
+TEST_F(Cli, UsageErrorsExitWith2AndSuggest) {
+    expect_error("", 2, "which command?");
+    expect_error("simulat", 2, "did you mean simulate?");
+    expect_error(std::string(tiny) + "--modle x", 2, "did you mean --model?");
+    expect_error(std::string(tiny) + "--frobnicate=3", 2, "--frobnicate: no such flag");
+    expect_error(std::string(tiny) + "--tp eight", 2, "--tp");
+    expect_error(std::string(tiny) + "--tp 1.5", 2, "--tp");
+    expect_error(std::string(tiny) + "--tp", 2, "--tp");
+    expect_error("simulate --model gpt3-157b --cluster selene", 2, "gpt3-175b");
+    expect_error("simulate --cluster selene", 2, "--model");
+    expect_error(std::string(tiny) + "--schedule zb-h1", 2, "is not simulated by this version");
+    expect_error(std::string(tiny) + "--layout Etx", 2, "character 3");
+    expect_error("schema nothing", 2, "model");
+    expect_error("catalog nothing", 2, "models");
+    expect_error("completion tcsh", 2, "bash, zsh, fish");
+}
+
+TEST_F(Cli, PlansThatBreakRulesExitWith3AndNameAllRules) {
+    expect_error(std::string(tiny) + "--pp 3 --tp 3 --gbs 6", 3, "8 layers cannot be divided over 3 pipeline stages");
+    const Outcome outcome = run(std::string(tiny) + "--pp 3 --tp 3 --gbs 6");
+    EXPECT_THAT(outcome.err, HasSubstr("num_attention_heads, tp: 4 attention heads cannot be divided over tp 3; "
+                                       "nearest valid: tp 1, 2 or 4"));
+}
+
+TEST_F(Cli, UnreadableFilesExitWith4) {
+    expect_error("simulate --job /no/such/file.json", 4, "/no/such/file.json: cannot be opened");
+    expect_error("simulate --job " + write("cut.json", "{\"schema\": \"foreshard.job\", "), 4, "not valid JSON");
+    expect_error("simulate --job " + write("binary.json", std::string("\x7f"
+                                                                      "ELF\0\1\2\3",
+                                                                      8)),
+                 4, "not valid JSON");
+    expect_error("simulate --job " + write("deep.json", std::string(100, '[')), 4, "nested deeper than 64");
+    expect_error("simulate --job " + write("big.json", std::string((16 << 20) + 1, ' ')), 4, "16 MiB");
+    expect_error(std::string(tiny) + "--stage-times " + write("times.json", "nonsense"), 4, "not valid JSON");
+    expect_error(std::string(tiny) + "--schedule-file /no/such/file.csv", 4, "cannot be opened");
+}
+
+TEST_F(Cli, BadContentOfReadableFilesExitsWith2) {
+    expect_error("simulate --job " + write("j.json", R"({"schema": "foreshard.job", "schema_version": "1.0",
+        "model": "gpt-tiny", "cluster": "dgx-a100-80g", "plan": {"pp": 2, "scheduel": "1f1b"}})"),
+                 2, "/plan/scheduel: unknown key; did you mean 'schedule'?");
+    expect_error("simulate --job " + write("k.json", R"({"schema": "foreshard.job", "schema_version": "1.0",
+        "plan": {"pp": "two"}})"),
+                 2, "/plan/pp: \"two\" must be an integer");
+}
+
+TEST_F(Cli, UnderscoresAndMegatronNamesAreAliases) {
+    const std::string arguments =
+        "--tensor_model_parallel_size 2 --pipeline-model-parallel-size=2 --micro_batch_size=1 --global-batch-size 4 "
+        "--sequence_parallel --recompute_granularity selective --world-size 4 --bf16 "
+        "--use_distributed_optimizer --no-overlap-p2p-communication --json -";
+    const Outcome outcome = run(tiny + arguments);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome short_names = run(std::string(tiny) +
+                                    "--tp 2 --pp 2 --mbs 1 --gbs 4 --sp --recompute selective "
+                                    "--gpus 4 --precision bf16 --zero 1 --no-overlap-p2p --json -");
+    ASSERT_EQ(short_names.code, 0) << short_names.err;
+    const auto job = nlohmann::json::parse(outcome.out).at("job");
+    EXPECT_EQ(job, nlohmann::json::parse(short_names.out).at("job"));
+    EXPECT_EQ(job.at("plan").at("tp"), 2);
+    EXPECT_EQ(job.at("plan").at("sp"), true);
+}
+
+TEST_F(Cli, JsonOnStdoutIsTheOnlyThingThere) {
+    const Outcome outcome = run(std::string(tiny) + "--pp 2 --gbs 4 --json -");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto report = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(report.at("schema"), "foreshard.report");
+    EXPECT_TRUE(report.at("summary").at("step_time_ms").is_number());
+}
+
+TEST_F(Cli, ThresholdsExitWith5) {
+    const std::string job = std::string(tiny) + "--pp 2 --gbs 4 ";
+    EXPECT_EQ(run(job + "--fail-if 'step_time_ms>0'").code, 5);
+    EXPECT_EQ(run(job + "--fail-if 'step_time_ms<0' --fail-if 'step_time_ms >= 0'").code, 5);
+    EXPECT_EQ(run(job + "--fail-if 'step_time_ms<0' --fail-if 'step_time_ms == 0'").code, 0);
+    expect_error(job + "--fail-if 'step_tim_ms>0'", 2, "did you mean step_time_ms?");
+    expect_error(job + "--fail-if 'step_time_ms'", 2, "KEY OPERATOR NUMBER");
+    expect_error(job + "--fail-if 'step_time_ms>fast'", 2, "is not a number");
+}
+
+TEST_F(Cli, EveryPlanOfTheCatalogueIsSimulated) {
+    const Outcome list = run("catalog plans --json");
+    ASSERT_EQ(list.code, 0);
+    for (const auto& entry : nlohmann::json::parse(list.out)) {
+        const std::string id = entry.at("id");
+        const Outcome outcome = run("simulate --job " + id);
+        EXPECT_EQ(outcome.code, 0) << id << "\n" << outcome.err;
+        EXPECT_THAT(outcome.out, Not(IsEmpty())) << id;
+    }
+}
+
+TEST_F(Cli, CatalogSchemaAndCompletionPrintToStdout) {
+    const Outcome models = run("catalog models");
+    EXPECT_THAT(models.out, AllOf(HasSubstr("gpt3-175b"), Not(HasSubstr("selene"))));
+    EXPECT_THAT(run("catalog").out, AllOf(HasSubstr("gpt3-175b"), HasSubstr("selene"), HasSubstr("megatron-2022")));
+    EXPECT_EQ(nlohmann::json::parse(run("catalog models gpt-tiny").out).at("num_layers"), 8);
+    EXPECT_EQ(nlohmann::json::parse(run("schema model").out).at("$id"), "foreshard.model");
+    EXPECT_THAT(run("completion bash").out, AllOf(HasSubstr("complete -o default"), HasSubstr("--recompute")));
+    EXPECT_THAT(run("completion fish").out, HasSubstr("complete -c foreshard"));
+}
+
+TEST_F(Cli, BashAcceptsTheCompletionScript) {
+    const std::string script = write("completion.bash", run("completion bash").out);
+    const std::string check = "bash -n " + script;
+    EXPECT_EQ(std::system(check.c_str()), 0);
+}

@@ -1,0 +1,25 @@
+# Fails when a C++ file is not formatted as .clang-format says. To repair: clang-format -i FILE
+#     cmake -DROOT=<repository> -DCLANG_FORMAT=<program> -P format.cmake
+cmake_minimum_required(VERSION 3.25)
+
+if(NOT CLANG_FORMAT)
+    message("SKIPPED: clang-format was not found")
+    return()
+endif()
+execute_process(COMMAND ${CLANG_FORMAT} --version OUTPUT_VARIABLE version COMMAND_ERROR_IS_FATAL ANY)
+if(NOT version MATCHES "version 14\\.")
+    message("SKIPPED: formatting is pinned to clang-format 14")
+    return()
+endif()
+
+set(patterns "")
+foreach(folder sim traces cli gui runtime tests)
+    foreach(ending hpp cpp cuh cu)
+        list(APPEND patterns "${ROOT}/${folder}/*.${ending}")
+    endforeach()
+endforeach()
+file(GLOB_RECURSE files ${patterns})
+execute_process(COMMAND ${CLANG_FORMAT} --dry-run --Werror --style=file ${files} RESULT_VARIABLE failed)
+if(failed)
+    message(FATAL_ERROR "Not formatted; clang-format -i on the files above repairs it")
+endif()

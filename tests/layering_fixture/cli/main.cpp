@@ -1,0 +1,2 @@
+#include "runtime/executor.hpp"
+#include "sim/sim.hpp"

@@ -1,0 +1,4 @@
+#include <mpi.h>
+
+#include "sim/engine/simulator.hpp"
+#include "sim/plan/task_graph.hpp"

@@ -1,0 +1,3 @@
+#include <QString>
+
+#include <cuda_runtime.h>

@@ -1,0 +1,1 @@
+#include "sim/cost/cost_model.hpp"

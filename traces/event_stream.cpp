@@ -1,0 +1,10 @@
+#include "traces/event_stream.hpp"
+
+namespace foreshard {
+
+void EventStream::flush() {
+    sink_({text_.data(), text_.size()});
+    text_.clear();
+}
+
+}  // namespace foreshard
