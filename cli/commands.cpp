@@ -55,7 +55,9 @@ ExitCode run(View view, const RunOptions& options) {
     const Report& report = evaluation.report;
     for (const std::string& warning : report.warnings) print_warning(warning);
     const bool missed = any_holds(thresholds, summary_figures(report));
-    if (options.trace_file) write_chrome_trace(*options.trace_file, evaluation);
+    if (options.trace_file) {
+        for (const std::string& note : write_chrome_trace(*options.trace_file, evaluation)) print_warning(note);
+    }
     if (options.json_file)
         write_output(*options.json_file, report_json(evaluation, {options.command, input_files(options.job)}));
     if (options.json_file != "-") write_output("-", text_of(view, job, report));

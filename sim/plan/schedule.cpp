@@ -29,7 +29,8 @@ std::string grid_line(const std::vector<Action>& list, Window shown, int mark_in
     std::string line = shown.first > 0 ? " ..." : "";
     for (int i = shown.first; i < std::min(shown.last, size); ++i) {
         const bool joined = i > shown.first && list[i - 1].fused_with_next;
-        line += (joined ? "&" : " ") + to_string(list[i]);
+        line += joined ? '&' : ' ';
+        line += to_string(list[i]);
         if (i == mark_index) line += " <-- ERROR HERE";
     }
     if (shown.last < size) line += " ...";

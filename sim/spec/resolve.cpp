@@ -256,7 +256,7 @@ private:
         plan.overlap_grad_reduce = flag_or_assume(request_.overlap_grad_reduce, "overlap_grad_reduce", false);
         plan.overlap_param_gather = flag_or_assume(request_.overlap_param_gather, "overlap_param_gather", false);
         plan.bucket_mb = request_.bucket_mb.value_or(0.0);
-        if (!request_.bucket_mb) assume("bucket_mb", "one bucket per chunk");
+        if (!request_.bucket_mb && plan.overlap_grad_reduce) assume("bucket_mb", "40 million parameters a bucket");
     }
 
     void settle_precision() {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/spec/job.hpp"
+
+/// Internal to check*.cpp.
+namespace foreshard {
+
+using Rules = std::vector<BrokenRule>;
+
+/// Rules about how the plan is run: batch, schedule, recomputation, data parallelism, cluster, order, stage times.
+/// Precondition: all counts are positive.
+void check_run(const Job& job, Rules& rules);
+
+}  // namespace foreshard

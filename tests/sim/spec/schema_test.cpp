@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include "sim/json_report.hpp"
+#include "sim/spec/catalogue.hpp"
+#include "sim/spec/json_specs.hpp"
+#include "tests/support/jobs.hpp"
+
+/// The shipped JSON Schemas hold for what is shipped and written.
+namespace foreshard {
+namespace {
+
+using Adapter = valijson::adapters::NlohmannJsonAdapter;
+
+std::string violations(const std::string& schema_name, const nlohmann::json& document) {
+    const nlohmann::json schema_json = nlohmann::json::parse(schema_text(schema_name));
+    valijson::Schema schema;
+    valijson::SchemaParser parser;
+    parser.populateSchema(Adapter(schema_json), schema);
+    valijson::Validator validator;
+    valijson::ValidationResults results;
+    const Adapter target(document);
+    if (validator.validate(schema, target, &results)) return "";
+    std::string text;
+    valijson::ValidationResults::Error error;
+    while (results.popError(error)) {
+        for (const std::string& step : error.context) text += step;
+        text += ": " + error.description + "\n";
+    }
+    return text;
+}
+
+TEST(Schema, EveryCatalogueFileKeepsItsSchema) {
+    const std::pair<const char*, const char*> kinds[] = {{"models", "model"},        {"clusters", "cluster"},
+                                                         {"devices", "device"},      {"software", "software"},
+                                                         {"calibrations", "fabric"}, {"plans", "job"}};
+    for (const auto& [kind, schema] : kinds) {
+        ASSERT_FALSE(catalogue(kind).empty()) << kind;
+        for (const CatalogueEntry& entry : catalogue(kind)) {
+            EXPECT_EQ(violations(schema, nlohmann::json::parse(entry.text)), "") << kind << "/" << entry.id;
+        }
+    }
+}
+
+TEST(Schema, ReportsKeepTheReportSchema) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        const Evaluation e = evaluate(test::random_job(seed));
+        const Provenance provenance{"foreshard simulate", {{"a.json", "00"}}};
+        EXPECT_EQ(violations("report", nlohmann::json::parse(report_json(e, provenance))), "") << seed;
+    }
+}
+
+TEST(Schema, AResolvedJobIsAJobFile) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        const nlohmann::json job = nlohmann::json::parse(to_json(test::random_job(seed)).dump());
+        EXPECT_EQ(violations("job", job), "") << seed;
+    }
+}
+
+TEST(Schema, AnUnknownKeyIsAViolation) {
+    nlohmann::json model = nlohmann::json::parse(find_in_catalogue("models", "gpt-tiny").text);
+    model["hiden_size"] = 1;
+    EXPECT_NE(violations("model", model), "");
+}
+
+}  // namespace
+}  // namespace foreshard
