@@ -27,6 +27,7 @@ std::string text_of(View view, const Job& job, const Report& report) {
 
 std::vector<Threshold> parse_thresholds(const std::vector<std::string>& texts) {
     std::vector<Threshold> thresholds;
+    thresholds.reserve(texts.size());
     for (const std::string& text : texts) thresholds.push_back(parse_threshold(text));
     return thresholds;
 }

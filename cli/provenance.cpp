@@ -34,7 +34,7 @@ void add(const std::optional<NameOr<Spec>>& value, std::vector<InputFile>& files
 template <class Spec>
 void add_always(const std::optional<NameOr<Spec>>& value, std::vector<InputFile>& files) {
     if (!value || !std::holds_alternative<std::string>(*value)) return;
-    const std::string& name = std::get<std::string>(*value);
+    const auto& name = std::get<std::string>(*value);
     files.push_back({name, sha256(read_text_file(name))});
 }
 

@@ -44,7 +44,7 @@ std::vector<std::string> model_assumptions(const Job& job) {
                     to_string(job.plan.precision),
                     job.cluster.device.memory_ratio / job.software.numbers.memory_time_factor, job.cluster.device.id),
         "links are free of contention; all replicas run at the same speed"};
-    if (job.model.moe) notes.push_back("tokens are routed to experts evenly, none is dropped");
+    if (job.model.moe) notes.emplace_back("tokens are routed to experts evenly, none is dropped");
     if (job.cluster.fits.empty() && job.gpus > 1) {
         notes.push_back("no measured collectives for " + job.cluster.id + ": rings at 0.8 of the link bandwidth");
     }

@@ -7,8 +7,8 @@ namespace foreshard {
 namespace {
 
 double scores(const OpShapes& shapes) {
-    return static_cast<double>(shapes.micro_batch * shapes.heads) * static_cast<double>(shapes.seq) *
-           static_cast<double>(shapes.tokens / shapes.micro_batch);
+    const std::int64_t queries = shapes.tokens / shapes.micro_batch;  // of one sequence; tokens are whole sequences
+    return static_cast<double>(shapes.micro_batch * shapes.heads) * static_cast<double>(shapes.seq * queries);
 }
 
 Op attention_matmul(std::string_view name, const OpShapes& shapes, double flops, double read, double written) {

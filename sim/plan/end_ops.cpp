@@ -58,7 +58,7 @@ OpBlock embedding_block(const Job& job, const OpShapes& shapes) {
         }
     }
     // The weight gradient is dense: written, and added into the main gradient, for the whole table every micro-batch.
-    const double table = static_cast<double>(shapes.vocab * shapes.hidden);
+    const auto table = static_cast<double>(shapes.vocab * shapes.hidden);
     block.weight_grad.push_back(memory("embedding_grad", 3.0 * bytes + 6.0 * table, 2.0 * bytes + 4.0 * table));
     block.parameters = rank_embedding_parameters(job);
     block.saved = mask;

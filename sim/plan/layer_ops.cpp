@@ -25,7 +25,7 @@ Op norm_grad(const OpShapes& shapes) {
 
 /// Bias, dropout and residual in one kernel; the dropout mask is one byte an element.
 Op add_residual(const Job& job, const OpShapes& shapes) {
-    const double mask = static_cast<double>(shapes.shard_tokens * shapes.hidden);
+    const auto mask = static_cast<double>(shapes.shard_tokens * shapes.hidden);
     const bool dropout = job.software.structure.dropout;
     const bool saved = job.software.structure.saves_dropout_masks;
     return memory("bias_dropout_residual", 2.0 * shard_bytes(shapes), shard_bytes(shapes) + (dropout ? mask : 0.0),
@@ -33,7 +33,7 @@ Op add_residual(const Job& job, const OpShapes& shapes) {
 }
 
 Op add_residual_grad(const Job& job, const OpShapes& shapes) {
-    const double mask = static_cast<double>(shapes.shard_tokens * shapes.hidden);
+    const auto mask = static_cast<double>(shapes.shard_tokens * shapes.hidden);
     return memory("bias_dropout_residual_grad",
                   2.0 * shard_bytes(shapes) + (job.software.structure.dropout ? mask : 0.0), shard_bytes(shapes));
 }

@@ -34,7 +34,7 @@ std::vector<Unit> stage_units(const StageOps& stage) {
 
 std::string task_name(const TaskGraph& graph, std::int32_t id) {
     const Task& task = graph.tasks[static_cast<std::size_t>(id)];
-    const std::string action = fmt::format("{}{}{}", task.stage, letter(task.pass), task.microbatch);
+    std::string action = fmt::format("{}{}{}", task.stage, letter(task.pass), task.microbatch);
     switch (task.kind) {
         case TaskKind::pass:
             return action;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -19,7 +20,7 @@ std::string account_lines(const RankReport& rank, double step_ms) {
         total += time;
         if (time == 0) continue;
         const double ms = to_milliseconds(time);
-        const auto bar = static_cast<std::size_t>(30.0 * ms / step_ms + 0.5);
+        const auto bar = static_cast<std::size_t>(std::lround(30.0 * ms / step_ms));
         text += fmt::format("    {:<16}{:>14.3f} ms {:>6.1f} %  {}\n", to_string(static_cast<Account>(i)), ms,
                             100.0 * ms / step_ms, std::string(bar, '#'));
     }
@@ -118,7 +119,8 @@ std::string wrapped(const std::string& item) {
             text += line + "\n";
             line = "   ";
         }
-        line += " " + item.substr(begin, end - begin);
+        line += ' ';
+        line.append(item, begin, end - begin);
         begin = end + 1;
     }
     return text + line + "\n";
@@ -127,7 +129,8 @@ std::string wrapped(const std::string& item) {
 }  // namespace
 
 std::string explain_text(const Job& job, const Report& report) {
-    std::string text = heading(job) + "\nWhere the step's " + milliseconds(report.summary.step_time_ms) + " go\n";
+    std::string text =
+        fmt::format("{}\nWhere the step's {} go\n", heading(job), milliseconds(report.summary.step_time_ms));
     const std::vector<std::size_t> ranks = telling_ranks(report.ranks);
     for (const std::size_t r : ranks) text += account_lines(report.ranks[r], report.summary.step_time_ms);
     if (ranks.size() < report.ranks.size()) {

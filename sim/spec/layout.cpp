@@ -154,7 +154,7 @@ StageContents parse_stage(const std::string& letters) {
 /// A list with one entry a rank, while each rank holds v chunks: spread over the chunks, earlier ones larger.
 std::vector<int> spread_over_chunks(const std::vector<int>& per_rank, int chunks) {
     const int ranks = static_cast<int>(per_rank.size());
-    std::vector<int> stages(static_cast<std::size_t>(ranks * chunks));
+    std::vector<int> stages(per_rank.size() * static_cast<std::size_t>(chunks));
     for (int r = 0; r < ranks; ++r) {
         const std::vector<StageContents> part = even_layout(per_rank[static_cast<std::size_t>(r)], chunks);
         for (int c = 0; c < chunks; ++c) {
@@ -169,6 +169,7 @@ std::vector<StageContents> explicit_layout(const Job& job) {
     const ParallelPlan& plan = job.plan;
     if (!is_list(plan.layout) || plan.vpp == 1 || static_cast<int>(stages.size()) != plan.pp) return stages;
     std::vector<int> counts;
+    counts.reserve(stages.size());
     for (const StageContents& stage : stages) counts.push_back(stage.layers);
     return from_counts(spread_over_chunks(counts, plan.vpp));
 }
