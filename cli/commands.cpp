@@ -25,23 +25,6 @@ std::string text_of(View view, const Job& job, const Report& report) {
     return "";
 }
 
-std::vector<Threshold> parse_thresholds(const std::vector<std::string>& texts) {
-    std::vector<Threshold> thresholds;
-    thresholds.reserve(texts.size());
-    for (const std::string& text : texts) thresholds.push_back(parse_threshold(text));
-    return thresholds;
-}
-
-bool any_holds(const std::vector<Threshold>& thresholds, const std::map<std::string, double>& figures) {
-    bool any = false;
-    for (const Threshold& threshold : thresholds) {
-        if (!holds(threshold, figures)) continue;
-        print_error("--fail-if: " + threshold.text);
-        any = true;
-    }
-    return any;
-}
-
 }  // namespace
 
 ExitCode run(View view, const RunOptions& options) {
@@ -55,7 +38,7 @@ ExitCode run(View view, const RunOptions& options) {
     const Evaluation evaluation = evaluate(job);
     const Report& report = evaluation.report;
     for (const std::string& warning : report.warnings) print_warning(warning);
-    const bool missed = any_holds(thresholds, summary_figures(report));
+    const bool missed = report_missed(thresholds, summary_figures(report));
     if (options.trace_file) {
         for (const std::string& note : write_chrome_trace(*options.trace_file, evaluation)) print_warning(note);
     }

@@ -10,6 +10,7 @@
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
 #include "cli/provenance.hpp"
+#include "cli/validate.hpp"
 #include "sim/error.hpp"
 #include "sim/spec/catalogue.hpp"
 
@@ -26,6 +27,7 @@ constexpr const char* example =
 struct Arguments {
     RunOptions run;
     CatalogOptions catalog;
+    ValidateOptions validate;
     std::string schema;
     std::string shell;
 };
@@ -54,6 +56,21 @@ void add_run_command(CLI::App& app, Arguments& arguments, const std::string& nam
         ->allow_extra_args(false);
 }
 
+void add_validate_command(CLI::App& app, ValidateOptions& options) {
+    CLI::App* command =
+        add_command(app, "validate", "Predict published runs and print how far off the predictions are.",
+                    "Example:\n  foreshard validate training.jsonl\n");
+    command->add_option("dataset", options.datasets, "Files of published runs, one JSON object a line")->required();
+    command->add_option("--json", options.json_file, "Write foreshard.validation; '-' is standard output");
+    command->add_flag("--rows", options.rows, "Print every row");
+    command->add_flag("--ablation", options.ablation, "Print what each effect contributes, per source");
+    command->add_option("--record", options.record_file, "Write the median error of every source");
+    command->add_option("--against", options.against_file,
+                        "Fail when a median grew by more than 0.5 points over a record");
+    command->add_option("--fail-if", options.thresholds,
+                        "Exit with 5 if this holds, e.g. 'step_time.median_abs_pct>5'");
+}
+
 void add_commands(CLI::App& app, Arguments& arguments) {
     add_run_command(app, arguments, "simulate", "Predict step time, bubbles, exposed communication and memory.");
     add_run_command(app, arguments, "memory", "Predict the memory of every pipeline rank.");
@@ -64,6 +81,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     catalog->add_option("kind", arguments.catalog.kind, "models, clusters, devices, software, calibrations or plans");
     catalog->add_option("id", arguments.catalog.id, "Print this entry");
     catalog->add_flag("--json", arguments.catalog.json, "Print the list as JSON");
+
+    add_validate_command(app, arguments.validate);
 
     CLI::App* schema =
         add_command(app, "schema", "Print the JSON Schema of a file format.", "Example:\n  foreshard schema model\n");
@@ -78,6 +97,7 @@ ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
     if (app.got_subcommand("simulate")) return run(View::simulate, arguments.run);
     if (app.got_subcommand("memory")) return run(View::memory, arguments.run);
     if (app.got_subcommand("explain")) return run(View::explain, arguments.run);
+    if (app.got_subcommand("validate")) return run_validate(arguments.validate);
     if (app.got_subcommand("catalog")) write_output("-", catalog_text(arguments.catalog));
     if (app.got_subcommand("schema")) write_output("-", std::string(schema_text(arguments.schema)));
     if (app.got_subcommand("completion")) write_output("-", completion_script(app, arguments.shell));

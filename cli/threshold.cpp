@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/messages.hpp"
 #include "sim/error.hpp"
 #include "sim/spec/suggest.hpp"
 
@@ -84,6 +85,23 @@ bool holds(const Threshold& threshold, const std::map<std::string, double>& figu
             return value != threshold.value;
     }
     return false;
+}
+
+std::vector<Threshold> parse_thresholds(const std::vector<std::string>& texts) {
+    std::vector<Threshold> thresholds;
+    thresholds.reserve(texts.size());
+    for (const std::string& text : texts) thresholds.push_back(parse_threshold(text));
+    return thresholds;
+}
+
+bool report_missed(const std::vector<Threshold>& thresholds, const std::map<std::string, double>& figures) {
+    bool any = false;
+    for (const Threshold& threshold : thresholds) {
+        if (!holds(threshold, figures)) continue;
+        print_error("--fail-if: " + threshold.text);
+        any = true;
+    }
+    return any;
 }
 
 }  // namespace foreshard::cli

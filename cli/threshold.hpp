@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace foreshard::cli {
 
@@ -20,5 +21,10 @@ Threshold parse_threshold(const std::string& text);
 /// True when the condition holds, so that the program must fail.
 /// @throws InputError for a key that is not in `figures`, with the list of keys
 bool holds(const Threshold& threshold, const std::map<std::string, double>& figures);
+
+std::vector<Threshold> parse_thresholds(const std::vector<std::string>& texts);
+
+/// Prints every condition that holds as an error. True when there is one.
+bool report_missed(const std::vector<Threshold>& thresholds, const std::map<std::string, double>& figures);
 
 }  // namespace foreshard::cli

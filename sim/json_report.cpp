@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sim/sim.hpp"
 #include "sim/spec/json_specs.hpp"
 
 namespace foreshard {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/sim.hpp"
+#include "sim/engine/evaluate.hpp"
 
 namespace foreshard {
 

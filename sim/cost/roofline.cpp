@@ -75,7 +75,7 @@ OpTime RooflineCost::flash_attention(const Op& op) const {
 
 OpTime RooflineCost::memory(const Op& op) const {
     OpTime answer = stream(op.read + op.written);
-    answer.terms[0].seconds = answer.terms[0].seconds * memory_factor_;
+    if (!op.measured_traffic) answer.terms[0].seconds = answer.terms[0].seconds * memory_factor_;
     answer.seconds = answer.terms[0].seconds + launch_;
     return answer;
 }

@@ -27,6 +27,7 @@ struct Op {
     OpKind kind = OpKind::memory;
     bool recompute = false;        ///< a forward op run again in backward
     bool backward = false;         ///< flash attention: the backward kernel
+    bool measured_traffic = false;  ///< memory: bytes were measured per element, a framework's factor does not apply
     bool behind_previous = false;  ///< a collective that runs under the op before it; only the excess is exposed
     std::int64_t m = 0;
     std::int64_t n = 0;

@@ -34,6 +34,10 @@ std::string division_advice(const Job& job, int slots) {
         if (d % plan.vpp == 0) pps.push_back(d / plan.vpp);
     }
     advice += fmt::format("valid pp for vpp={}: {}", plan.vpp, pps.empty() ? "none" : join(pps));
+    const bool ends_count = plan.embedding_in_split || plan.loss_in_split;
+    if (!ends_count && (slots + 2) % stage_count(job) == 0) {
+        advice += "; or --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split";
+    }
     const std::vector<int> split = middle_heavy_split(job.model.num_layers, stage_count(job));
     if (split.size() <= 64) advice += fmt::format("; or an uneven split such as --layout {}", fmt::join(split, ","));
     return advice;

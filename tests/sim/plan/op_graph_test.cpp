@@ -86,7 +86,8 @@ TEST_P(ModelFlops, FullRecomputeAddsOneForwardOfTheLayers) {
     request.recompute = "full";
     const Job job = test::valid_job(request);
     double head = 0.0;
-    for (const OpBlock& block : build_stage_ops(job, stage_layout(job)).front().blocks) {
+    const std::vector<StageOps> stages = build_stage_ops(job, stage_layout(job));
+    for (const OpBlock& block : stages.front().blocks) {
         if (block.kind == BlockKind::head) head += flops(block.forward);
     }
     EXPECT_NEAR(counted(job).backward - plain.backward, plain.forward - head, 1e-9 * plain.forward);

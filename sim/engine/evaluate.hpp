@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sim/cost/durations.hpp"
+#include "sim/plan/buffer_plan.hpp"
+#include "sim/plan/schedule.hpp"
+#include "sim/plan/task_graph.hpp"
+#include "sim/result/report.hpp"
+#include "sim/result/timeline.hpp"
+#include "sim/spec/job.hpp"
+
+namespace foreshard {
+
+/// A simulated job with everything on the way, so that views need not compute it again.
+struct Evaluation {
+    Job job;
+    Schedule schedule;
+    TaskGraph graph;
+    BufferPlan buffers;
+    Durations durations;
+    Timeline timeline;
+    Report report;
+};
+
+/// Schedule, lowering, costs, simulation, report. Precondition: check(job) is empty.
+/// @throws InputError when the job's schedule file is invalid
+Evaluation evaluate(const Job& job);
+
+}  // namespace foreshard
