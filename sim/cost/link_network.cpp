@@ -33,19 +33,10 @@ double ring_factor(CollectiveKind kind, int ranks) {
     return kind == CollectiveKind::all_reduce ? 2.0 * share : share;
 }
 
-LinkNetwork::LinkNetwork(const ClusterSpec& cluster, const SoftwareProfile& software)
-    : cluster_(cluster), p2p_latency_(software.numbers.p2p_latency) {
-    if (!cluster.inter_node) return;
-    network_ = cluster.inter_node->bandwidth * software.numbers.network_bandwidth_ratio;
-    // A single stream does not fill the link better than the link's own speed, whatever the profile's ratios.
-    const double ratio = software.numbers.network_bandwidth_ratio * software.numbers.p2p_bandwidth_ratio;
-    p2p_network_ = cluster.inter_node->bandwidth * std::min(ratio, 1.0);
-}
-
-const CollectiveFit* LinkNetwork::nearest_fit(CollectiveKind kind, int ranks) const {
+const CollectiveFit* nearest_fit(const ClusterSpec& cluster, CollectiveKind kind, int ranks) {
     const CollectiveFit* best = nullptr;
     double best_distance = 0.0;
-    for (const CollectiveFit& fit : cluster_.fits) {
+    for (const CollectiveFit& fit : cluster.fits) {
         if (fit.kind != kind) continue;
         const double distance = std::abs(std::log2(static_cast<double>(fit.ranks) / ranks));
         if (best != nullptr && distance >= best_distance) continue;
@@ -55,15 +46,24 @@ const CollectiveFit* LinkNetwork::nearest_fit(CollectiveKind kind, int ranks) co
     return best;
 }
 
+LinkNetwork::LinkNetwork(const ClusterSpec& cluster, const SoftwareProfile& software)
+    : cluster_(cluster), p2p_latency_(software.numbers.p2p_latency) {
+    if (!cluster.inter_node) return;
+    network_ = cluster.inter_node->bandwidth * software.numbers.network_bandwidth_ratio;
+    // A single stream does not fill the link better than the link's own speed, whatever the profile's ratios.
+    const double ratio = software.numbers.network_bandwidth_ratio * software.numbers.p2p_bandwidth_ratio;
+    p2p_network_ = cluster.inter_node->bandwidth * std::min(ratio, 1.0);
+}
+
 BytesPerSecond LinkNetwork::ring_bandwidth(CollectiveKind kind, int ranks) const {
-    const CollectiveFit* fit = nearest_fit(kind, ranks);
+    const CollectiveFit* fit = nearest_fit(cluster_, kind, ranks);
     return fit != nullptr ? fit->bandwidth : cluster_.intra_node.bandwidth * ring_share_of_link;
 }
 
 CommTime LinkNetwork::inside(CollectiveKind kind, Bytes message, int ranks) const {
     const double factor = ring_factor(kind, ranks);
     CommTime time;
-    if (const CollectiveFit* fit = nearest_fit(kind, ranks)) {
+    if (const CollectiveFit* fit = nearest_fit(cluster_, kind, ranks)) {
         time.busy = fit->base + Seconds(fit->sqrt_term * std::sqrt(message.value)) + message * factor / fit->bandwidth;
         time.limit =
             fmt::format("{} fit of {} ranks, {:.0f} GB/s", cluster_.fabric_id, fit->ranks, fit->bandwidth.value / 1e9);

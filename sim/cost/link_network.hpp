@@ -15,7 +15,6 @@ public:
 private:
     CommTime inside(CollectiveKind kind, Bytes message, int ranks) const;
     CommTime across(CollectiveKind kind, Bytes message, const GroupPlacement& group) const;
-    const CollectiveFit* nearest_fit(CollectiveKind kind, int ranks) const;
     BytesPerSecond ring_bandwidth(CollectiveKind kind, int ranks) const;
 
     const ClusterSpec& cluster_;
@@ -26,5 +25,8 @@ private:
 
 /// Share of a message that every ring member sends: 2(n-1)/n for all-reduce, (n-1)/n for the others.
 double ring_factor(CollectiveKind kind, int ranks);
+
+/// The measured fit whose number of ranks is closest, as a ratio; null when the cluster has none for this collective.
+const CollectiveFit* nearest_fit(const ClusterSpec& cluster, CollectiveKind kind, int ranks);
 
 }  // namespace foreshard

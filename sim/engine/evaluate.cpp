@@ -1,10 +1,11 @@
 #include "sim/engine/evaluate.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 #include <fmt/format.h>
 
-#include "sim/cost/link_network.hpp"
+#include "sim/cost/nccl_network.hpp"
 #include "sim/cost/roofline.hpp"
 #include "sim/engine/simulator.hpp"
 
@@ -15,14 +16,12 @@ namespace {
 Durations cost_of(const Job& job, const TaskGraph& graph) {
     if (job.stage_times) return given_durations(*job.stage_times, graph);
     const RooflineCost cost(job.cluster.device, job.software, job.plan.precision);
-    const LinkNetwork network(job.cluster, job.software);
+    const NcclNetwork network(job.cluster, job.software);
     return durations(job, graph, cost, network);
 }
 
-/// Message or collective classes, as the report lists them. Tensor, context and expert parallel collectives run inside
-/// passes and are listed per distinct message.
-std::vector<CommReport> communication(const Evaluation& e) {
-    std::vector<CommReport> all;
+/// Messages and collectives between tasks.
+void append_task_communication(const Evaluation& e, std::vector<CommReport>& all) {
     for (std::size_t i = 0; i < e.graph.comm_classes.size(); ++i) {
         const CommClass& comm = e.graph.comm_classes[i];
         const bool pair = comm.axis == Axis::pp || comm.axis == Axis::embedding;
@@ -32,6 +31,37 @@ std::vector<CommReport> communication(const Evaluation& e) {
                        pair ? comm.to_rank : -1, group.size, group.domains, comm.message.value,
                        static_cast<double>(time.busy + time.latency) / 1e6, e.durations.limits[i]});
     }
+}
+
+bool lists(const std::vector<CommReport>& all, const Op& op) {
+    return std::any_of(all.begin(), all.end(), [&](const CommReport& known) {
+        return known.axis == to_string(op.axis) && known.collective == to_string(op.collective) &&
+               known.message_bytes == op.message.value;
+    });
+}
+
+/// Tensor, context and expert parallel collectives run inside passes; listed per distinct message, with the time on
+/// idle links (what a pass is charged is scaled by the profile's factors).
+void append_pass_communication(const Evaluation& e, const NetworkModel& network, std::vector<CommReport>& all) {
+    for (const StageOps& stage : e.graph.stages) {
+        for (const OpBlock& block : stage.blocks) {
+            for (const std::vector<Op>* ops : {&block.forward, &block.input_grad, &block.weight_grad}) {
+                for (const Op& op : *ops) {
+                    if (op.kind != OpKind::collective || lists(all, op)) continue;
+                    const GroupPlacement group = group_placement(e.job, op.axis);
+                    const CommTime time = network.collective(op.collective, op.message, group);
+                    all.push_back({std::string(to_string(op.axis)), std::string(to_string(op.collective)), -1, -1,
+                                   group.size, group.domains, op.message.value, time.total().value * 1e6, time.limit});
+                }
+            }
+        }
+    }
+}
+
+std::vector<CommReport> communication(const Evaluation& e) {
+    std::vector<CommReport> all;
+    if (!e.job.stage_times) append_pass_communication(e, NcclNetwork(e.job.cluster, e.job.software), all);
+    append_task_communication(e, all);
     return all;
 }
 
@@ -46,7 +76,7 @@ std::vector<std::string> model_assumptions(const Job& job) {
         "links are free of contention; all replicas run at the same speed"};
     if (job.model.moe) notes.emplace_back("tokens are routed to experts evenly, none is dropped");
     if (job.cluster.fits.empty() && job.gpus > 1) {
-        notes.push_back("no measured collectives for " + job.cluster.id + ": rings at 0.8 of the link bandwidth");
+        notes.push_back("no measured collectives for " + job.cluster.id + ": NCCL's own model");
     }
     return notes;
 }

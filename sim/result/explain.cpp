@@ -90,19 +90,39 @@ std::string path_text(const Report& report) {
     return text;
 }
 
+/// Equal messages between different pairs of ranks are told once.
+struct ManyAlike {
+    const CommReport* comm = nullptr;
+    int count = 1;
+};
+
+std::vector<ManyAlike> alike(const std::vector<CommReport>& all) {
+    std::vector<ManyAlike> groups;
+    for (const CommReport& c : all) {
+        const auto same = std::find_if(groups.begin(), groups.end(), [&](const ManyAlike& known) {
+            return known.comm->axis == c.axis && known.comm->collective == c.collective &&
+                   known.comm->message_bytes == c.message_bytes && known.comm->limit == c.limit;
+        });
+        if (same == groups.end()) {
+            groups.push_back({&c, 1});
+        } else {
+            ++same->count;
+        }
+    }
+    return groups;
+}
+
 std::string communication_text(const Report& report) {
     if (report.communication.empty()) return "";
     std::string text = "\nCommunication\n";
-    constexpr std::size_t shown = 12;
-    for (std::size_t i = 0; i < std::min(report.communication.size(), shown); ++i) {
-        const CommReport& c = report.communication[i];
-        const std::string group =
-            c.from_rank >= 0 ? fmt::format("{} to {}", c.from_rank, c.to_rank) : fmt::format("{} ranks", c.group_size);
-        text += fmt::format("  {:<9} {:<14} {:<9} {:>9.2f} MiB {:>10}\n      {}\n", c.axis, c.collective, group,
+    for (const ManyAlike& group : alike(report.communication)) {
+        const CommReport& c = *group.comm;
+        const bool pair = c.from_rank >= 0;
+        const std::string who = pair && group.count > 1 ? fmt::format("{} pairs", group.count)
+                                : pair                  ? fmt::format("{} to {}", c.from_rank, c.to_rank)
+                                                        : fmt::format("{} ranks", c.group_size);
+        text += fmt::format("  {:<9} {:<14} {:<9} {:>9.2f} MiB {:>10}\n      {}\n", c.axis, c.collective, who,
                             c.message_bytes / (1024.0 * 1024.0), milliseconds(c.time_us / 1000.0), c.limit);
-    }
-    if (report.communication.size() > shown) {
-        text += fmt::format("  ... {} more in the JSON report\n", report.communication.size() - shown);
     }
     return text;
 }

@@ -1,0 +1,196 @@
+#include "sim/cost/nccl_network.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace foreshard {
+
+namespace {
+
+constexpr double giga = 1e9;
+constexpr double micro = 1e-6;
+
+/// Small collectives take 1.4 times NCCL's own latency on A100 (measured with nccl-tests 512 B to 64 KiB, 2 to 8
+/// ranks: 1.37 to 1.49); on H100, H200 and PCIe boxes NCCL is right on average. Only boxes without fits need it.
+constexpr double latency_factor_before_hopper = 1.4;
+
+/// Send/recv over NVLink is slow to reach its bandwidth: 19 us for 4 MB and 193 us for 64 MiB on H100 (Vidur's
+/// profiles) are 5 us + 1.46 ns sqrt(bytes) + bytes / 381 GB/s.
+constexpr double p2p_sqrt_term = 1.46e-9;
+
+/// NCCL sends by LL up to 16 KiB a channel (src/enqueue.cc): 32 channels over NVLink, 2 a peer over the network.
+constexpr double p2p_ll_local = 32 * 16384.0;
+constexpr double p2p_ll_network = 2 * 16384.0;
+
+/// Share of a message that has to leave each node, whatever the algorithm: other nodes' parts come in once, and for an
+/// all-reduce the sums go out again.
+double outside_share(CollectiveKind kind, int nodes) {
+    return ring_factor(kind, nodes);
+}
+
+/// Scales NCCL's bandwidths to this cluster, and keeps them below what must pass the NICs.
+struct Wire {
+    double scale = 1.0;
+    double latency_factor = 1.0;
+    Seconds least;  ///< time that the message needs at best
+};
+
+struct Estimate {
+    Seconds latency;
+    Seconds transfer;
+    Seconds total() const { return latency + transfer; }
+};
+
+Estimate estimate(const NcclTuner& tuner, CollectiveKind kind, NcclAlgorithm algorithm, NcclProtocol protocol,
+                  const NcclCost& cost, Bytes message, const Wire& wire) {
+    BytesPerSecond bandwidth = cost.bandwidth * wire.scale;
+    if (algorithm == NcclAlgorithm::tree) bandwidth = bandwidth * smooth_tree_correction(protocol, message);
+    return {tuner.latency(kind, algorithm, protocol, message) * wire.latency_factor,
+            std::max(message / bandwidth, wire.least)};
+}
+
+/// The least time over all combinations. NCCL's choice comes from unscaled bandwidths, with steps at its switch
+/// points; the least of increasing functions increases.
+Estimate least_time(const NcclTuner& tuner, CollectiveKind kind, Bytes message, const Wire& wire) {
+    Estimate best{Seconds(std::numeric_limits<double>::infinity()), {}};
+    for (const NcclAlgorithm algorithm : nccl_algorithms) {
+        for (const NcclProtocol protocol : nccl_protocols) {
+            const auto cost = tuner.cost(kind, algorithm, protocol);
+            if (!cost) continue;
+            const Estimate found = estimate(tuner, kind, algorithm, protocol, *cost, message, wire);
+            if (found.total() < best.total()) best = found;
+        }
+    }
+    return best;
+}
+
+Seconds least_latency(const NcclTuner& tuner, CollectiveKind kind) {
+    return least_time(tuner, kind, Bytes(0.0), {}).latency;
+}
+
+bool is_tuned(CollectiveKind kind) {
+    return kind != CollectiveKind::all_to_all && kind != CollectiveKind::send_recv;
+}
+
+/// "NVLS Simple, 16 channels"
+std::string name_of(const NcclTuner& tuner, const NcclChoice& choice) {
+    const NcclTopology& topology = tuner.topology();
+    const bool nvls = choice.algorithm == NcclAlgorithm::nvls || choice.algorithm == NcclAlgorithm::nvls_tree;
+    return fmt::format("{} {}, {} channels", to_string(choice.algorithm), to_string(choice.protocol),
+                       nvls ? topology.nvls_channels : topology.channels);
+}
+
+/// "NVLink 120 GB/s", and what is reached where the algorithm or the protocol stays well below that.
+std::string bandwidth_text(const std::string& link, BytesPerSecond rate, BytesPerSecond reached) {
+    constexpr double well_below = 0.8;
+    std::string text = fmt::format("{} {:.{}f} GB/s", link, rate.value / giga, rate.value < 100.0 * giga ? 1 : 0);
+    if (reached < rate * well_below) text += fmt::format(", reaching {:.1f}", reached.value / giga);
+    return text;
+}
+
+/// What bounds the time: its latency, or else `bandwidth`.
+std::string bound_by(const CommTime& time, Seconds latency, const std::string& bandwidth) {
+    if (latency * 2.0 > time.busy) return fmt::format("latency {:.0f} us", latency.value / micro);
+    return bandwidth;
+}
+
+}  // namespace
+
+NcclNetwork::NcclNetwork(const ClusterSpec& cluster, const SoftwareProfile& software)
+    : cluster_(cluster), links_(cluster, software) {
+    if (cluster.inter_node) network_ = cluster.inter_node->bandwidth * software.numbers.network_bandwidth_ratio;
+}
+
+std::string NcclNetwork::link_name() const {
+    if (cluster_.gpus_per_nvlink_domain <= 1) return "PCIe";
+    return cluster_.device.architecture.starts_with("cdna") ? "xGMI" : "NVLink";
+}
+
+/// Bus bandwidth of a large collective inside one domain.
+BytesPerSecond NcclNetwork::link_rate(CollectiveKind kind, int ranks) const {
+    if (const CollectiveFit* fit = nearest_fit(cluster_, kind, ranks)) return fit->bandwidth;
+    return nccl_topology(cluster_, {ranks, ranks, 1}).ring.total(1);
+}
+
+/// A fit of other group sizes is moved by NCCL's own latencies: a measured box of 4 says little of 72.
+CommTime NcclNetwork::fitted(CollectiveKind kind, Bytes message, const CollectiveFit& fit,
+                             const NcclTuner& tuner) const {
+    const int ranks = tuner.topology().ranks;
+    Seconds base = fit.base;
+    if (fit.ranks != ranks) {
+        const NcclTuner measured(nccl_topology(cluster_, {fit.ranks, fit.ranks, 1}));
+        base = base * (least_latency(tuner, kind) / least_latency(measured, kind));
+    }
+    const Seconds latency = base + Seconds(fit.sqrt_term * std::sqrt(message.value));
+    CommTime time;
+    time.busy = latency + message * ring_factor(kind, ranks) / fit.bandwidth;
+    const std::string links = bandwidth_text(link_name(), fit.bandwidth, fit.bandwidth);
+    time.limit = fmt::format("{}, {} ({} fit of {} ranks)", name_of(tuner, tuner.choose(kind, message)),
+                             bound_by(time, latency, links), cluster_.fabric_id, fit.ranks);
+    return time;
+}
+
+CommTime NcclNetwork::tuned(CollectiveKind kind, Bytes message, const NcclTuner& tuner) const {
+    const NcclTopology& topology = tuner.topology();
+    Wire wire;
+    const bool slow_start = topology.compute_capability < 90 && topology.intra == NcclLink::nvlink;
+    if (slow_start) wire.latency_factor = latency_factor_before_hopper;
+    const Estimate found = least_time(tuner, kind, message, wire);
+    CommTime time;
+    time.busy = found.total();
+    const BytesPerSecond reached = message * ring_factor(kind, topology.ranks) / found.transfer;
+    const std::string links = bandwidth_text(link_name(), topology.ring.total(1), reached);
+    time.limit =
+        fmt::format("{}, {}", name_of(tuner, tuner.choose(kind, message)), bound_by(time, found.latency, links));
+    return time;
+}
+
+/// Rings and trees leave each domain through the NICs of its members. The largest messages move at the slower of links
+/// and NICs; NCCL's figures for other algorithms, protocols and sizes keep their ratio to that.
+CommTime NcclNetwork::across(CollectiveKind kind, Bytes message, const NcclTuner& tuner) const {
+    const NcclTopology& topology = tuner.topology();
+    const int per_node = topology.ranks_per_node();
+    const BytesPerSecond nics = network_ * per_node;
+    assert(nics.value > 0.0);
+    const BytesPerSecond links = per_node > 1 ? link_rate(kind, per_node) : nics;
+    const BytesPerSecond rate = std::min(nics, links);
+    Wire wire;
+    wire.scale = rate / topology.ring.total(topology.nodes);
+    wire.least = message * outside_share(kind, topology.nodes) / nics;
+    const Estimate found = least_time(tuner, kind, message, wire);
+    CommTime time;
+    time.busy = found.total();
+    const BytesPerSecond reached = message * ring_factor(kind, topology.ranks) / found.transfer;
+    const std::string bound = bandwidth_text(links < nics ? link_name() : "NICs", rate, reached);
+    time.limit = fmt::format("{} over {} nodes, {}", name_of(tuner, tuner.choose(kind, message)), topology.nodes,
+                             bound_by(time, found.latency, bound));
+    return time;
+}
+
+CommTime NcclNetwork::collective(CollectiveKind kind, Bytes message, const GroupPlacement& group) const {
+    if (group.size <= 1) return {};
+    if (!is_tuned(kind)) {
+        CommTime time = links_.collective(kind, message, group);
+        time.limit = "pairwise sends, " + time.limit;
+        return time;
+    }
+    const NcclTuner tuner(nccl_topology(cluster_, group));
+    if (group.domains > 1) return across(kind, message, tuner);
+    const CollectiveFit* fit = nearest_fit(cluster_, kind, group.size);
+    return fit != nullptr ? fitted(kind, message, *fit, tuner) : tuned(kind, message, tuner);
+}
+
+CommTime NcclNetwork::send_recv(Bytes message, bool same_domain) const {
+    CommTime time = links_.send_recv(message, same_domain);
+    const bool nvlink = same_domain && cluster_.gpus_per_nvlink_domain > 1;
+    if (nvlink) time.busy += Seconds(p2p_sqrt_term * std::sqrt(message.value));
+    const bool ll = message.value <= (same_domain ? p2p_ll_local : p2p_ll_network);
+    time.limit = fmt::format("send/recv {}, {}", ll ? "LL" : "Simple", time.limit);
+    return time;
+}
+
+}  // namespace foreshard
