@@ -48,7 +48,11 @@ struct BytesPerParameter {
 
 BytesPerParameter bytes_per_parameter(const Job& job) {
     if (activation_bytes(job.plan.precision) == 4) return {4, 4, 8};
-    return {2, gradient_bytes(job), 12};
+    const ProfileStructure& structure = job.software.structure;
+    const bool sixteen = job.plan.precision == Precision::fp16;
+    const int copies = sixteen ? 0 : structure.gradient_copy_bytes_bf16;
+    const int partition = shards_optimizer(job.plan) ? structure.gradient_partition_bytes : 0;
+    return {2, gradient_bytes(job) + copies, 12 + partition};
 }
 
 std::int64_t share(std::int64_t parameters, int replicas) {
@@ -75,7 +79,9 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     states.weights = bytes.weight * (dense + expert);
     states.gradients = bytes.gradient * (dense + expert);
     states.optimizer = bytes.optimizer * owned;
-    states.optimizer_step = bytes.gradient == 2 ? 4 * owned : 0;
+    // Megatron copies 16-bit gradients to fp32 inside the step; a kept partition is that copy already.
+    const bool copies_in_step = bytes.gradient == 2 && bytes.optimizer == 12;
+    states.optimizer_step = copies_in_step ? 4 * owned : 0;
     return states;
 }
 

@@ -26,9 +26,11 @@ constexpr std::array<Field<ProfileStructure, bool>, 7> structure_flags = {
      {"fp32_cross_entropy", &ProfileStructure::fp32_cross_entropy},
      {"vocab_divisor_times_tp", &ProfileStructure::vocab_divisor_times_tp}}};
 
-constexpr std::array<Field<ProfileStructure, int>, 2> structure_counts = {
+constexpr std::array<Field<ProfileStructure, int>, 4> structure_counts = {
     {{"gradient_bytes_fp16", &ProfileStructure::gradient_bytes_fp16, Range::positive},
-     {"gradient_bytes_bf16", &ProfileStructure::gradient_bytes_bf16, Range::positive}}};
+     {"gradient_bytes_bf16", &ProfileStructure::gradient_bytes_bf16, Range::positive},
+     {"gradient_copy_bytes_bf16", &ProfileStructure::gradient_copy_bytes_bf16, Range::not_negative},
+     {"gradient_partition_bytes", &ProfileStructure::gradient_partition_bytes, Range::not_negative}}};
 
 constexpr std::array<Field<ProfileStructure, double>, 3> structure_numbers = {
     {{"sequence_parallel_extra_all_gather_ratio", &ProfileStructure::sp_extra_all_gather_ratio, Range::ratio},

@@ -18,6 +18,8 @@ struct ProfileStructure {
     bool saves_embedding_mask = false;  ///< so is the mask of the embedding's dropout
     int gradient_bytes_fp16 = 2;
     int gradient_bytes_bf16 = 4;
+    int gradient_copy_bytes_bf16 = 0;  ///< further copies of all gradients that stay in memory (bf16)
+    int gradient_partition_bytes = 0;  ///< copy of the rank's shard where the optimizer is sharded
     Precision default_precision = Precision::bf16;
     bool overlap_p2p = true;  ///< false: the sender's compute stream waits for the transfer
     bool scatter_gather_p2p = true;
