@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/completion.hpp"
+#include "cli/fit.hpp"
 #include "cli/json_catalog.hpp"
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
@@ -27,6 +28,7 @@ constexpr const char* example =
 struct Arguments {
     RunOptions run;
     CatalogOptions catalog;
+    FitOptions fit;
     ValidateOptions validate;
     std::string schema;
     std::string shell;
@@ -71,6 +73,22 @@ void add_validate_command(CLI::App& app, ValidateOptions& options) {
                         "Exit with 5 if this holds, e.g. 'step_time.median_abs_pct>5'");
 }
 
+void add_fit_command(CLI::App& app, FitOptions& options) {
+    CLI::App* command = add_command(app, "fit", "Make a table of kernel rates from measured kernel times.",
+                                    "Example:\n  foreshard fit --kernels gemm.csv --attention attention.csv \\\n"
+                                    "      --device a100-sxm-80gb --output kernels-a100.json\n");
+    KernelFitRequest& request = options.kernels;
+    command->add_option("--kernels", request.gemm_file, "CSV with columns m, n, k and time_us or tflops")->required();
+    command->add_option("--attention", request.attention_file,
+                        "CSV with columns batch, seq, heads, head_dim and time_us or tflops_causal");
+    command->add_option("--attention-scale", request.attention_scale,
+                        "Multiply the attention rates, which were measured on another device");
+    command->add_option("--device", options.device, "The device that was measured: its id or file")->required();
+    command->add_option("--output", options.output_file, "The file to write, named after its id; '-': standard output")
+        ->required();
+    command->add_option("--max-points", request.max_points, "Nodes of all tables together");
+}
+
 void add_commands(CLI::App& app, Arguments& arguments) {
     add_run_command(app, arguments, "simulate", "Predict step time, bubbles, exposed communication and memory.");
     add_run_command(app, arguments, "memory", "Predict the memory of every pipeline rank.");
@@ -84,9 +102,12 @@ void add_commands(CLI::App& app, Arguments& arguments) {
 
     add_validate_command(app, arguments.validate);
 
+    add_fit_command(app, arguments.fit);
+
     CLI::App* schema =
         add_command(app, "schema", "Print the JSON Schema of a file format.", "Example:\n  foreshard schema model\n");
-    schema->add_option("name", arguments.schema, "model, cluster, device, fabric, software or job")->required();
+    schema->add_option("name", arguments.schema, "model, cluster, device, fabric, kernels, software or job")
+        ->required();
 
     CLI::App* completion = add_command(app, "completion", "Print a completion script.",
                                        "Example:\n  eval \"$(foreshard completion bash)\"\n");
@@ -98,6 +119,7 @@ ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
     if (app.got_subcommand("memory")) return run(View::memory, arguments.run);
     if (app.got_subcommand("explain")) return run(View::explain, arguments.run);
     if (app.got_subcommand("validate")) return run_validate(arguments.validate);
+    if (app.got_subcommand("fit")) return run_fit(arguments.fit);
     if (app.got_subcommand("catalog")) write_output("-", catalog_text(arguments.catalog));
     if (app.got_subcommand("schema")) write_output("-", std::string(schema_text(arguments.schema)));
     if (app.got_subcommand("completion")) write_output("-", completion_script(app, arguments.shell));

@@ -1,7 +1,9 @@
 #include "sim/cost/roofline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <cmath>
 
 namespace foreshard {
 
@@ -12,6 +14,38 @@ constexpr double flash_backward_flops = 2.5;
 
 /// Head dimensions that are no multiple of 8 keep batched products off the tensor cores (BLOOM topology runs).
 constexpr std::int64_t tensor_core_alignment = 8;
+
+/// How a GEMM library may cut a product: square tiles, and the sum over k in parts that run side by side.
+/// Rates of tiles and of split sums relative to a 128 x 128 tile are fixed by hand so that, with this rule, the
+/// roofline of A100, H100, L40S and B200 comes closest to their measured tables (ai-dynamo/aiconfigurator@095f58a5): at
+/// m, n and k from 512 the P90 error falls from 21-39 % without it to 18-25 %. Tiles and waves: NeuSight (arXiv
+/// 2407.13853).
+struct Tile {
+    double side;
+    double rate;
+};
+constexpr std::array<Tile, 2> tiles = {{{128.0, 1.0}, {64.0, 0.65}}};
+constexpr std::array<double, 5> k_parts = {1.0, 2.0, 4.0, 8.0, 16.0};
+constexpr double split_rate = 0.85;
+constexpr double least_k_part = 256.0;
+
+/// Rate over that of the same product without partly filled tiles and waves, for the best cut.
+double wave_share(const Op& op, int sm_count) {
+    const auto m = static_cast<double>(op.m);
+    const auto n = static_cast<double>(op.n);
+    double best = 0.0;
+    for (const Tile& tile : tiles) {
+        const double count = std::ceil(m / tile.side) * std::ceil(n / tile.side) * static_cast<double>(op.batch);
+        const double filled = m * n * static_cast<double>(op.batch) / (count * tile.side * tile.side);
+        for (const double parts : k_parts) {
+            if (parts > 1.0 && static_cast<double>(op.k) < parts * least_k_part) break;
+            const double waves = std::ceil(count * parts / sm_count);
+            const double share = count * parts / (waves * sm_count);
+            best = std::max(best, share * filled * tile.rate * (parts > 1.0 ? split_rate : 1.0));
+        }
+    }
+    return best;
+}
 
 }  // namespace
 
@@ -41,7 +75,8 @@ RooflineCost::RooflineCost(const DeviceSpec& device, const SoftwareProfile& soft
       flash_ratio_(device.flash_forward_ratio / software.numbers.flash_time_factor),
       flash_backward_ratio_(software.numbers.flash_backward_ratio),
       memory_factor_(software.numbers.memory_time_factor),
-      launch_(device.kernel_launch + software.numbers.launch_blocking) {
+      launch_(device.kernel_launch + software.numbers.launch_blocking),
+      quantised_sms_(device.kernels ? 0 : device.sm_count) {
     assert(peak_.value > 0.0 && bandwidth_.value > 0.0);
 }
 
@@ -56,7 +91,8 @@ OpTime RooflineCost::larger(Seconds compute, Seconds memory) const {
 }
 
 OpTime RooflineCost::gemm(const Op& op) const {
-    return larger(op.flops / (peak_ * gemm_ratio_), (op.read + op.written) / bandwidth_);
+    const double waves = quantised_sms_ > 0 ? wave_share(op, quantised_sms_) : 1.0;
+    return larger(op.flops / (peak_ * gemm_ratio_ * waves), (op.read + op.written) / bandwidth_);
 }
 
 OpTime RooflineCost::attention_matmul(const Op& op) const {

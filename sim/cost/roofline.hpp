@@ -8,6 +8,7 @@ namespace foreshard {
 /// First-form cost: peak rates times constant achieved shares of the device, scaled by the software profile's factors.
 /// GEMM and flash attention: max(FLOPs / rate, bytes / bandwidth) + launch. Unfused attention products: sum of both, as
 /// fitted for Megatron-LM 2020-22. Everything else: bytes / bandwidth + launch.
+/// Devices without a measured kernel table also pay for partly filled tiles and waves of GEMMs.
 class RooflineCost final : public CostModel {
 public:
     RooflineCost(const DeviceSpec& device, const SoftwareProfile& software, Precision precision);
@@ -31,6 +32,7 @@ private:
     double flash_backward_ratio_ = 2.5;
     double memory_factor_ = 1.0;
     Seconds launch_;
+    int quantised_sms_ = 0;  ///< 0: no tiles and waves
 };
 
 }  // namespace foreshard

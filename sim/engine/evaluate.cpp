@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/cost/calibrated.hpp"
 #include "sim/cost/nccl_network.hpp"
-#include "sim/cost/roofline.hpp"
 #include "sim/engine/simulator.hpp"
 
 namespace foreshard {
@@ -15,7 +15,7 @@ namespace {
 
 Durations cost_of(const Job& job, const TaskGraph& graph) {
     if (job.stage_times) return given_durations(*job.stage_times, graph);
-    const RooflineCost cost(job.cluster.device, job.software, job.plan.precision);
+    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
     const NcclNetwork network(job.cluster, job.software);
     return durations(job, graph, cost, network);
 }
@@ -68,11 +68,16 @@ std::vector<CommReport> communication(const Evaluation& e) {
 /// Assumptions that the model makes for every job, in words.
 std::vector<std::string> model_assumptions(const Job& job) {
     if (job.stage_times) return {"all pass times are given; optimizer, gradient sync and per-step work are left out"};
+    const DeviceSpec& device = job.cluster.device;
+    const ProfileNumbers& numbers = job.software.numbers;
+    const bool measured = device.kernels && activation_bytes(job.plan.precision) == 2;
     std::vector<std::string> notes = {
-        fmt::format("GEMMs at a constant {:.2f} of the {} peak, memory-bound kernels at {:.2f} of the bandwidth of {}",
-                    job.cluster.device.gemm_ratio / job.software.numbers.gemm_time_factor,
-                    to_string(job.plan.precision),
-                    job.cluster.device.memory_ratio / job.software.numbers.memory_time_factor, job.cluster.device.id),
+        measured ? fmt::format("GEMMs and attention by the measured kernels of {}, GEMM time x {:.2f}",
+                               device.kernels->id, numbers.gemm_time_factor)
+                 : fmt::format("no kernel table for {} in {}: GEMMs at {:.2f} of the peak", device.id,
+                               to_string(job.plan.precision), device.gemm_ratio / numbers.gemm_time_factor),
+        fmt::format("memory-bound kernels at {:.2f} of the bandwidth of {}",
+                    device.memory_ratio / numbers.memory_time_factor, device.id),
         "links are free of contention; all replicas run at the same speed"};
     if (job.model.moe) notes.emplace_back("tokens are routed to experts evenly, none is dropped");
     if (job.cluster.fits.empty() && job.gpus > 1) {

@@ -126,6 +126,11 @@ std::vector<CollectiveFit> load_fabric(const std::string& name) {
     return read_fabric(document.json, document.source);
 }
 
+KernelTable load_kernels(const std::string& name) {
+    const Document document = open("calibrations", name);
+    return read_kernels(document.json, document.source);
+}
+
 SoftwareProfile load_software(const std::string& name) {
     const Document document = open("software", name);
     return read_software(document.json, document.source);

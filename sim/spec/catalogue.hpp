@@ -39,8 +39,12 @@ LoadedModel load_model(const std::string& name);
 ClusterSpec load_cluster(const std::string& name);
 DeviceSpec load_device(const std::string& name);
 std::vector<CollectiveFit> load_fabric(const std::string& name);
+KernelTable load_kernels(const std::string& name);
 SoftwareProfile load_software(const std::string& name);
 StageTimes load_stage_times(const std::string& file);
 JobRequest load_job_request(const std::string& name);
+
+/// A foreshard.kernels file.
+std::string kernels_text(const KernelTable& table);
 
 }  // namespace foreshard

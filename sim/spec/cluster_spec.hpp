@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/spec/kernel_table.hpp"
 #include "sim/units.hpp"
 
 /// Devices, links and what collectives achieve on them.
@@ -36,6 +37,13 @@ struct DeviceSpec {
     double flash_forward_ratio = 0.0;
     double memory_ratio = 0.0;
     Seconds kernel_launch;
+
+    /// Speed-up over bf16 of a GEMM of side 8192 (cube root of m n k); absent where no run was fitted.
+    std::optional<double> fp8_gemm_speedup;
+    std::optional<double> fp4_gemm_speedup;
+
+    std::string kernels_id;              ///< calibration that the device names; empty: none
+    std::optional<KernelTable> kernels;  ///< scaled to this device's bf16 peak
 };
 
 /// t(S) = base + sqrt_term * sqrt(S) + f S / bandwidth, f = 2(n-1)/n (all-reduce) or (n-1)/n; S in bytes.

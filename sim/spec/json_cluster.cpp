@@ -55,7 +55,18 @@ void read_achieved(JsonObject achieved, DeviceSpec& device) {
     device.flash_forward_ratio = achieved.required<double>("flash_forward_ratio", Range::ratio);
     device.memory_ratio = achieved.required<double>("memory_ratio", Range::ratio);
     device.kernel_launch = Seconds(achieved.required<double>("kernel_launch_us", Range::not_negative) * micro);
+    device.fp8_gemm_speedup = achieved.optional<double>("fp8_gemm_speedup", Range::positive);
+    device.fp4_gemm_speedup = achieved.optional<double>("fp4_gemm_speedup", Range::positive);
     achieved.finish();
+}
+
+void read_kernel_table(JsonObject& root, DeviceSpec& device) {
+    const auto name = root.optional<std::string>("kernels");
+    if (!name) return;
+    const auto& peak = device.peak[static_cast<std::size_t>(Precision::bf16)];
+    if (!peak) root.fail("kernels", "needs peak_tflops.bf16, to which the table is scaled");
+    device.kernels_id = *name;
+    device.kernels = scaled_to_peak(load_kernels(*name), in_unit(peak->value, tera));
 }
 
 CollectiveFit read_fit(JsonObject entry) {
@@ -125,6 +136,7 @@ DeviceSpec read_device(const Json& value, const std::string& source, const std::
         BytesPerSecond(root.required<double>("memory_bandwidth_GB_per_s", Range::positive) * giga);
     device.usable_memory = root.required<std::int64_t>("usable_memory_bytes", Range::positive);
     read_achieved(root.object("achieved"), device);
+    read_kernel_table(root, device);
     // Facts for people and for later models; checked, but not part of the DeviceSpec yet.
     root.optional<std::string>("vendor");
     root.optional<std::string>("compute_capability");
@@ -173,21 +185,25 @@ OrderedJson to_json(const DeviceSpec& device) {
         const auto& value = device.peak[static_cast<std::size_t>(peak.precision)];
         if (value) peaks[peak.key] = in_unit(value->value, tera);
     }
-    return {{"schema", "foreshard.device"},
-            {"schema_version", "1.0"},
-            {"id", device.id},
-            {"name", device.name},
-            {"architecture", device.architecture},
-            {"sm_count", device.sm_count},
-            {"peak_tflops", peaks},
-            {"memory_bandwidth_GB_per_s", in_unit(device.memory_bandwidth.value, giga)},
-            {"usable_memory_bytes", device.usable_memory},
-            {"achieved",
-             {{"gemm_ratio", device.gemm_ratio},
-              {"attention_matmul_ratio", device.attention_matmul_ratio},
-              {"flash_forward_ratio", device.flash_forward_ratio},
-              {"memory_ratio", device.memory_ratio},
-              {"kernel_launch_us", in_unit(device.kernel_launch.value, micro)}}}};
+    OrderedJson out = {{"schema", "foreshard.device"},
+                       {"schema_version", "1.0"},
+                       {"id", device.id},
+                       {"name", device.name},
+                       {"architecture", device.architecture},
+                       {"sm_count", device.sm_count},
+                       {"peak_tflops", peaks},
+                       {"memory_bandwidth_GB_per_s", in_unit(device.memory_bandwidth.value, giga)},
+                       {"usable_memory_bytes", device.usable_memory},
+                       {"achieved",
+                        {{"gemm_ratio", device.gemm_ratio},
+                         {"attention_matmul_ratio", device.attention_matmul_ratio},
+                         {"flash_forward_ratio", device.flash_forward_ratio},
+                         {"memory_ratio", device.memory_ratio},
+                         {"kernel_launch_us", in_unit(device.kernel_launch.value, micro)}}}};
+    if (device.fp8_gemm_speedup) out["achieved"]["fp8_gemm_speedup"] = *device.fp8_gemm_speedup;
+    if (device.fp4_gemm_speedup) out["achieved"]["fp4_gemm_speedup"] = *device.fp4_gemm_speedup;
+    if (!device.kernels_id.empty()) out["kernels"] = device.kernels_id;
+    return out;
 }
 
 OrderedJson to_json(const ClusterSpec& cluster) {

@@ -109,6 +109,32 @@ ProfileNumbers read_numbers(JsonObject object) {
     return numbers;
 }
 
+/// Some of the numbers; the others stay.
+ProfileNumbers read_changes(JsonObject object, ProfileNumbers numbers) {
+    for (const auto& field : plain_numbers) {
+        if (const auto value = object.optional<double>(field.key, field.range)) numbers.*field.member = *value;
+    }
+    if (const auto ratio = object.optional<double>("attention_matmul_ratio", Range::ratio)) {
+        numbers.attention_matmul_ratio = *ratio;
+    }
+    for (const TimeField& time : times) {
+        const auto value = object.optional<double>(time.key, Range::not_negative);
+        if (value) numbers.*time.member = Seconds(*value * time.unit);
+    }
+    object.finish();
+    return numbers;
+}
+
+void read_by_architecture(JsonObject& root, const Json& value, SoftwareProfile& software) {
+    const char* key = "numbers_by_architecture";
+    if (!root.has(key)) return;
+    JsonObject all = root.object(key);
+    for (const auto& [architecture, changes] : value.at(key).items()) {
+        software.by_architecture.emplace_back(architecture, read_changes(all.object(architecture), software.numbers));
+    }
+    all.finish();
+}
+
 OrderedJson to_json(const ProfileStructure& structure) {
     OrderedJson out = {{"attention", structure.attention == AttentionKernel::flash ? "flash" : "unfused"},
                        {"default_precision", to_string(structure.default_precision)}};
@@ -135,6 +161,7 @@ SoftwareProfile read_software(const Json& value, const std::string& source, cons
     software.name = root.optional<std::string>("name").value_or(software.id);
     software.structure = read_structure(root.object("structure"));
     software.numbers = read_numbers(root.object("numbers"));
+    read_by_architecture(root, value, software);
     JsonObject uncertainty = root.object("uncertainty_pct");
     software.uncertainty_p90_pct = uncertainty.required<double>("p90", Range::not_negative);
     uncertainty.finish();
@@ -144,13 +171,17 @@ SoftwareProfile read_software(const Json& value, const std::string& source, cons
 }
 
 OrderedJson to_json(const SoftwareProfile& software) {
-    return {{"schema", "foreshard.software"},
-            {"schema_version", "1.0"},
-            {"id", software.id},
-            {"name", software.name},
-            {"structure", to_json(software.structure)},
-            {"numbers", to_json(software.numbers)},
-            {"uncertainty_pct", {{"p90", software.uncertainty_p90_pct}}}};
+    OrderedJson out = {{"schema", "foreshard.software"},
+                       {"schema_version", "1.0"},
+                       {"id", software.id},
+                       {"name", software.name},
+                       {"structure", to_json(software.structure)},
+                       {"numbers", to_json(software.numbers)}};
+    for (const auto& [architecture, numbers] : software.by_architecture) {
+        out["numbers_by_architecture"][architecture] = to_json(numbers);
+    }
+    out["uncertainty_pct"] = {{"p90", software.uncertainty_p90_pct}};
+    return out;
 }
 
 }  // namespace foreshard

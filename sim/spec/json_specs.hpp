@@ -16,6 +16,7 @@ namespace foreshard {
 
 DeviceSpec read_device(const Json& value, const std::string& source, const std::string& path = "");
 std::vector<CollectiveFit> read_fabric(const Json& value, const std::string& source, const std::string& path = "");
+KernelTable read_kernels(const Json& value, const std::string& source, const std::string& path = "");
 ClusterSpec read_cluster(const Json& value, const std::string& source, const std::string& path = "");
 SoftwareProfile read_software(const Json& value, const std::string& source, const std::string& path = "");
 ModelSpec read_model(const Json& value, const std::string& source, const std::string& path = "");

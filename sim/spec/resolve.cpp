@@ -98,6 +98,17 @@ private:
         if (!request_.software) assume("software", "megatron-core-te");
         const NameOr<SoftwareProfile> software = request_.software.value_or("megatron-core-te");
         job_.software = load_or_take(software, load_software);
+        choose_numbers();
+    }
+
+    /// A profile that was fitted on several architectures brings numbers for each.
+    void choose_numbers() {
+        for (const auto& [architecture, numbers] : job_.software.by_architecture) {
+            if (architecture != job_.cluster.device.architecture) continue;
+            job_.software.numbers = numbers;
+            job_.assumptions.push_back(fmt::format("profile {}: its numbers for {}", job_.software.id, architecture));
+        }
+        job_.software.by_architecture.clear();
     }
 
     void apply_changes(LoadedModel& model) {

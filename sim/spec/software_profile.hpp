@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/spec/cluster_spec.hpp"
 #include "sim/units.hpp"
@@ -59,6 +61,8 @@ struct SoftwareProfile {
     std::string name;
     ProfileStructure structure;
     ProfileNumbers numbers;
+    /// Numbers that replace the above on devices of an architecture, for profiles that were fitted on several.
+    std::vector<std::pair<std::string, ProfileNumbers>> by_architecture;
     double uncertainty_p90_pct = 22.0;
 };
 

@@ -134,8 +134,14 @@ SoftwareProfile profile_of(const PublishedRun& run, std::vector<std::string>& as
     return load_software("generic");
 }
 
-void set_data_parallel(const PublishedRun& run, const SoftwareProfile& profile, JobRequest& request) {
-    const bool sharded = run.distributed_optimizer || run.zero_stage.value_or(0) == 1;
+void set_data_parallel(const PublishedRun& run, const SoftwareProfile& profile, JobRequest& request,
+                       std::vector<std::string>& assumptions) {
+    bool sharded = run.distributed_optimizer || run.zero_stage.value_or(0) == 1;
+    // DeepSpeed is run for its sharding: where no stage is published, 1 is the one that every pipeline allows.
+    if (!run.zero_stage && !sharded && profile.structure.gradient_partition_bytes > 0) {
+        sharded = true;
+        assumptions.emplace_back("ZeRO stage not published: 1");
+    }
     request.use_distributed_optimizer = sharded && run.dp > 1;
     // Whether gradients are reduced under backward is a habit of the framework; no row says it in a number.
     const bool overlaps = profile.numbers.dp_overlap_ratio > 0.5;
@@ -186,7 +192,7 @@ RunRequest request_of(const PublishedRun& run) {
     request.precision = run.precision;
     if (!run.recompute.empty()) request.recompute = run.recompute;
     set_pipeline(run, request, result.assumptions);
-    set_data_parallel(run, profile, request);
+    set_data_parallel(run, profile, request, result.assumptions);
     return result;
 }
 

@@ -1,7 +1,7 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/cost/link_network.hpp"
-#include "sim/cost/roofline.hpp"
+#include "sim/cost/calibrated.hpp"
 #include "sim/engine/simulator.hpp"
 #include "sim/sim.hpp"
 #include "sim/spec/catalogue.hpp"
@@ -33,7 +33,7 @@ Job large_job(int p, int m) {
 
 void lower_and_simulate(benchmark::State& state) {
     const Job job = large_job(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
-    const RooflineCost cost(job.cluster.device, job.software, job.plan.precision);
+    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
     const LinkNetwork network(job.cluster, job.software);
     std::size_t tasks = 0;
     for (auto _ : state) {

@@ -184,6 +184,23 @@ TEST_F(Cli, CatalogSchemaAndCompletionPrintToStdout) {
     EXPECT_THAT(run("completion fish").out, HasSubstr("complete -c foreshard"));
 }
 
+TEST_F(Cli, FitWritesATableThatADeviceMayName) {
+    std::string csv = "# synthetic\nm,n,k,tflops\n";
+    for (const char* m : {"64", "1024", "8192"}) {
+        for (const char* n : {"64", "4096"}) csv += std::string(m) + "," + n + ",1024,100\n";
+    }
+    const std::string fit = "fit --device h100-sxm-80gb --kernels " + write("gemm.csv", csv) + " --output ";
+    const Outcome outcome = run(fit + "'" + (folder_ / "kernels-mine.json").string() + "'");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("6 points"));
+    const auto table = nlohmann::json::parse(read_file(folder_ / "kernels-mine.json"));
+    EXPECT_EQ(table.at("id"), "kernels-mine");
+    EXPECT_EQ(table.at("gemm").at("tflops"), nlohmann::json::array({100, 100, 100, 100}));
+    EXPECT_EQ(nlohmann::json::parse(run(fit + "-").out).at("schema"), "foreshard.kernels");
+    expect_error("fit --device h100 --kernels x.csv --output -", 2, "h100-sxm-80gb");
+    expect_error("fit --device h100-sxm-80gb --kernels none.csv --output -", 4, "cannot be opened");
+}
+
 TEST_F(Cli, BashAcceptsTheCompletionScript) {
     const std::string script = write("completion.bash", run("completion bash").out);
     const std::string check = "bash -n " + script;

@@ -173,7 +173,13 @@ TEST(Catalogue, EveryEntryLoads) {
     for (const auto& entry : catalogue("clusters")) EXPECT_NO_THROW(load_cluster(std::string(entry.id))) << entry.id;
     for (const auto& entry : catalogue("devices")) EXPECT_NO_THROW(load_device(std::string(entry.id))) << entry.id;
     for (const auto& entry : catalogue("software")) EXPECT_NO_THROW(load_software(std::string(entry.id))) << entry.id;
-    for (const auto& entry : catalogue("calibrations")) EXPECT_NO_THROW(load_fabric(std::string(entry.id))) << entry.id;
+    for (const auto& entry : catalogue("calibrations")) {
+        if (Json::parse(entry.text).at("schema") == "foreshard.kernels") {
+            EXPECT_NO_THROW(load_kernels(std::string(entry.id))) << entry.id;
+        } else {
+            EXPECT_NO_THROW(load_fabric(std::string(entry.id))) << entry.id;
+        }
+    }
     for (const auto& entry : catalogue("plans")) {
         const Job job = resolve(load_job_request(std::string(entry.id)));
         EXPECT_THAT(check(job), IsEmpty()) << entry.id;
@@ -198,6 +204,26 @@ TEST(Catalogue, WritersGiveBackTheNumbersOfTheFile) {
     const Json device = Json::parse(entry_text("devices", "a100-sxm-80gb"));
     EXPECT_EQ(written["device"]["achieved"], device["achieved"]);
     EXPECT_EQ(written["device"]["peak_tflops"], device["peak_tflops"]);
+}
+
+/// Both kinds of calibration lie in one folder.
+TEST(Catalogue, ACalibrationOfTheOtherKindIsRefused) {
+    const std::string reason = "'foreshard.kernels' must be 'foreshard.fabric'";
+    expect_error<InputError>([] { load_fabric("kernels-a100"); }, "models/calibrations/kernels-a100.json at /schema",
+                             reason);
+    expect_error<InputError>([] { load_kernels("nvlink3-a100"); }, "/schema", "must be 'foreshard.kernels'");
+}
+
+TEST(Catalogue, KernelTablesAreChecked) {
+    const auto expect_refused = [](const std::string& pointer, const Json& value, const std::string& reason) {
+        const Json document = changed("calibrations", "kernels-a100", pointer, value);
+        expect_error<InputError>([&] { read_kernels(document, "k.json"); }, "k.json at " + pointer, reason);
+    };
+    expect_refused("/gemm/tflops", {1, 2}, "has 2 numbers, but");
+    expect_refused("/gemm/k", {32, 64, 64}, "must be in ascending order");
+    expect_refused("/gemm/tflops", {1, -1}, "must be an array of numbers greater than 0");
+    const Json no_peak = changed("devices", "v100-sxm2-16gb", "/kernels", "kernels-a100");
+    expect_error<InputError>([&] { read_device(no_peak, "d.json"); }, "/kernels", "needs peak_tflops.bf16");
 }
 
 TEST(Catalogue, UnknownIdsNameCloseOnes) {

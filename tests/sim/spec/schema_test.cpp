@@ -42,7 +42,9 @@ TEST(Schema, EveryCatalogueFileKeepsItsSchema) {
     for (const auto& [kind, schema] : kinds) {
         ASSERT_FALSE(catalogue(kind).empty()) << kind;
         for (const CatalogueEntry& entry : catalogue(kind)) {
-            EXPECT_EQ(violations(schema, nlohmann::json::parse(entry.text)), "") << kind << "/" << entry.id;
+            const nlohmann::json document = nlohmann::json::parse(entry.text);
+            const bool kernels = document.at("schema") == "foreshard.kernels";  // the second kind of calibration
+            EXPECT_EQ(violations(kernels ? "kernels" : schema, document), "") << kind << "/" << entry.id;
         }
     }
 }
