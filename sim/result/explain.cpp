@@ -21,8 +21,8 @@ std::string account_lines(const RankReport& rank, double step_ms) {
         if (time == 0) continue;
         const double ms = to_milliseconds(time);
         const auto bar = static_cast<std::size_t>(std::lround(30.0 * ms / step_ms));
-        text += fmt::format("    {:<16}{:>14.3f} ms {:>6.1f} %  {}\n", to_string(static_cast<Account>(i)), ms,
-                            100.0 * ms / step_ms, std::string(bar, '#'));
+        text += fmt::format("    {:<16}{:>14.3f} ms {:>6.1f} %{}{}\n", to_string(static_cast<Account>(i)), ms,
+                            100.0 * ms / step_ms, bar > 0 ? "  " : "", std::string(bar, '#'));
     }
     return text + fmt::format("    {:<16}{:>14.3f} ms\n", "= step", to_milliseconds(total));
 }

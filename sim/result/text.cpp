@@ -80,8 +80,8 @@ std::string figures(const Summary& s) {
 }  // namespace
 
 std::string heading(const Job& job) {
-    std::string text = fmt::format("{} on {} x {} ({}), {}\n", job.model.name, job.gpus, job.cluster.device.id,
-                                   job.cluster.id, job.software.id);
+    std::string text = fmt::format("{}\n  {} x {} of {}, software {}\n", job.model.name, job.gpus,
+                                   job.cluster.device.id, job.cluster.id, job.software.id);
     text += fmt::format("  {}\n", degrees(job));
     text += fmt::format("  micro-batch {}  global batch {} ({} micro-batches)  sequence {}  {}\n", job.micro_batch,
                         job.global_batch, microbatch_count(job), job.seq_length, to_string(job.plan.precision));
@@ -91,8 +91,10 @@ std::string heading(const Job& job) {
 
 std::string simulate_text(const Job& job, const Report& report) {
     std::string text = heading(job) + "\n" + figures(report.summary) + "\n";
-    text += "  pp  layers     busy   bubble  exposed  weights  optim.  activ.     peak  device\n";
-    text += "  rank               %        %        %      GiB     GiB     GiB      GiB     GiB\n";
+    const auto* columns = "  {:>4} {:>6} {:>7} {:>7} {:>7} {:>8} {:>7} {:>7} {:>8} {:>7}\n";
+    text += fmt::format(fmt::runtime(columns), "pp", "layers", "busy", "bubble", "exposed", "weights", "optim.",
+                        "activ.", "peak", "device");
+    text += fmt::format(fmt::runtime(columns), "rank", "", "%", "%", "%", "GiB", "GiB", "GiB", "GiB", "GiB");
     const std::vector<std::size_t> shown = shown_ranks(report.ranks.size());
     for (std::size_t i = 0; i < shown.size(); ++i) {
         if (i > 0 && shown[i] != shown[i - 1] + 1) text += "   ...\n";
@@ -102,25 +104,27 @@ std::string simulate_text(const Job& job, const Report& report) {
         const double bubble = to_milliseconds(rank.account[static_cast<std::size_t>(Account::bubble)]) / step;
         const double waits = exposed_ms(rank.account) / step;
         const RankMemory& m = rank.memory;
-        text += fmt::format("  {:>4}{:>6}  {:>8.1f} {:>8.1f} {:>8.1f} {:>8.2f} {:>7.2f} {:>7.2f} {:>8.2f} {:>7.2f}\n",
+        text += fmt::format("  {:>4} {:>6} {:>7.1f} {:>7.1f} {:>7.1f} {:>8.2f} {:>7.2f} {:>7.2f} {:>8.2f} {:>7.2f}\n",
                             rank.pp_rank, rank.layers, 100.0 * busy, 100.0 * bubble, 100.0 * waits,
                             in_gib(m.states.weights + m.states.gradients), in_gib(m.states.optimizer),
                             in_gib(m.activations), in_gib(m.peak), in_gib(m.device));
     }
-    text += "\n  busy includes exposed tp, cp, ep; weights include gradients; activations at the\n";
-    text += "  peak; peak is what the allocator hands out, device what the card's tool shows.\n";
+    text += "\n  busy includes exposed tp, cp, ep; weights include gradients; activations are\n";
+    text += "  those at the peak; peak is allocated, device what the card's tool shows\n";
     return text;
 }
 
 std::string memory_text(const Job& job, const Report& report) {
     std::string text = heading(job) + "\n";
-    text += "  pp    weights   grads  optim.  activ. buffers |    peak reserved runtime  device\n";
-    text += "  rank      GiB     GiB     GiB     GiB     GiB |     GiB      GiB     GiB     GiB\n";
+    const auto* columns = "  {:>4} {:>7} {:>7} {:>7} {:>7} {:>7} | {:>7} {:>7} {:>7} {:>7}\n";
+    text += fmt::format(fmt::runtime(columns), "pp", "weights", "grads", "optim.", "activ.", "buffers", "peak",
+                        "reserv.", "runtime", "device");
+    text += fmt::format(fmt::runtime(columns), "rank", "GiB", "GiB", "GiB", "GiB", "GiB", "GiB", "GiB", "GiB", "GiB");
     const std::vector<std::size_t> shown = shown_ranks(report.ranks.size());
     for (const std::size_t r : shown) {
         const RankMemory& m = report.ranks[r].memory;
         text +=
-            fmt::format("  {:>4} {:>8.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} | {:>7.2f} {:>8.2f} {:>7.2f} {:>7.2f}\n",
+            fmt::format("  {:>4} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} | {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}\n",
                         report.ranks[r].pp_rank, in_gib(m.states.weights), in_gib(m.states.gradients),
                         in_gib(m.states.optimizer), in_gib(m.activations), in_gib(m.buffers), in_gib(m.peak),
                         in_gib(m.reserved), in_gib(m.runtime), in_gib(m.device));

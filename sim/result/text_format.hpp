@@ -8,7 +8,7 @@
 /// Pieces of the text views.
 namespace foreshard {
 
-/// Model, machine and plan in four lines.
+/// Model, machine and plan in five lines.
 std::string heading(const Job& job);
 
 /// A duration in the unit that leaves 3 to 4 digits: "13.61 s", "845 ms", "12.3 us".
