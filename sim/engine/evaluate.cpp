@@ -42,18 +42,23 @@ bool lists(const std::vector<CommReport>& all, const Op& op) {
 
 /// Tensor, context and expert parallel collectives run inside passes; listed per distinct message, with the time on
 /// idle links (what a pass is charged is scaled by the profile's factors).
+void append_collectives(const Job& job, const std::vector<Op>& ops, const NetworkModel& network,
+                        std::vector<CommReport>& all) {
+    for (const Op& op : ops) {
+        if (op.kind != OpKind::collective || lists(all, op)) continue;
+        const GroupPlacement group = group_placement(job, op.axis);
+        const CommTime time = network.collective(op.collective, op.message, group);
+        all.push_back({std::string(to_string(op.axis)), std::string(to_string(op.collective)), -1, -1, group.size,
+                       group.domains, op.message.value, time.total().value * 1e6, time.limit});
+    }
+}
+
 void append_pass_communication(const Evaluation& e, const NetworkModel& network, std::vector<CommReport>& all) {
     for (const StageOps& stage : e.graph.stages) {
         for (const OpBlock& block : stage.blocks) {
-            for (const std::vector<Op>* ops : {&block.forward, &block.input_grad, &block.weight_grad}) {
-                for (const Op& op : *ops) {
-                    if (op.kind != OpKind::collective || lists(all, op)) continue;
-                    const GroupPlacement group = group_placement(e.job, op.axis);
-                    const CommTime time = network.collective(op.collective, op.message, group);
-                    all.push_back({std::string(to_string(op.axis)), std::string(to_string(op.collective)), -1, -1,
-                                   group.size, group.domains, op.message.value, time.total().value * 1e6, time.limit});
-                }
-            }
+            append_collectives(e.job, block.forward, network, all);
+            append_collectives(e.job, block.input_grad, network, all);
+            append_collectives(e.job, block.weight_grad, network, all);
         }
     }
 }
