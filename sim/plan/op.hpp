@@ -25,10 +25,10 @@ std::string_view to_string(Axis axis);
 struct Op {
     std::string_view name;  ///< points to static text
     OpKind kind = OpKind::memory;
-    bool recompute = false;        ///< a forward op run again in backward
-    bool backward = false;         ///< flash attention: the backward kernel
+    bool recompute = false;         ///< a forward op run again in backward
+    bool backward = false;          ///< flash attention: the backward kernel
     bool measured_traffic = false;  ///< memory: bytes were measured per element, a framework's factor does not apply
-    bool behind_previous = false;  ///< a collective that runs under the op before it; only the excess is exposed
+    bool behind_previous = false;   ///< a collective that runs under the op before it; only the excess is exposed
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;      ///< attention: head dimension

@@ -158,7 +158,8 @@ std::vector<int> spread_over_chunks(const std::vector<int>& per_rank, int chunks
     for (int r = 0; r < ranks; ++r) {
         const std::vector<StageContents> part = even_layout(per_rank[static_cast<std::size_t>(r)], chunks);
         for (int c = 0; c < chunks; ++c) {
-            stages[static_cast<std::size_t>(c * ranks + r)] = part[static_cast<std::size_t>(c)].layers;
+            const int stage = c * ranks + r;
+            stages[static_cast<std::size_t>(stage)] = part[static_cast<std::size_t>(c)].layers;
         }
     }
     return stages;

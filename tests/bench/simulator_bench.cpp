@@ -1,7 +1,7 @@
 #include <benchmark/benchmark.h>
 
-#include "sim/cost/link_network.hpp"
 #include "sim/cost/calibrated.hpp"
+#include "sim/cost/link_network.hpp"
 #include "sim/engine/simulator.hpp"
 #include "sim/sim.hpp"
 #include "sim/spec/catalogue.hpp"
