@@ -56,11 +56,6 @@ CommTime comm_time(const Job& job, const NetworkModel& network, const CommClass&
 
 }  // namespace
 
-int expert_data_parallel(const Job& job) {
-    const int etp = job.plan.etp > 0 ? job.plan.etp : job.plan.tp;
-    return std::max(job.gpus / (etp * job.plan.ep * job.plan.pp), 1);
-}
-
 double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank) {
     double dense = 0.0;
     double expert = 0.0;

@@ -30,7 +30,4 @@ Durations given_durations(const StageTimes& times, const TaskGraph& graph);
 /// Parameters that the rank's optimizer updates: replicated ones or its shard of them.
 double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank);
 
-/// Ranks that replicate an expert's parameters: gpus / (etp ep pp).
-int expert_data_parallel(const Job& job);
-
 }  // namespace foreshard

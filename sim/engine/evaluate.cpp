@@ -84,6 +84,7 @@ std::vector<std::string> model_assumptions(const Job& job) {
         fmt::format("memory-bound kernels at {:.2f} of the bandwidth of {}",
                     device.memory_ratio / numbers.memory_time_factor, device.id),
         "links are free of contention; all replicas run at the same speed"};
+    if (job.plan.cp > 1) notes.emplace_back("context parallel ranks share causal attention evenly; KV moves under it");
     if (job.model.moe) notes.emplace_back("tokens are routed to experts evenly, none is dropped");
     if (job.cluster.fits.empty() && job.gpus > 1) {
         notes.push_back("no measured collectives for " + job.cluster.id + ": NCCL's own model");

@@ -59,11 +59,6 @@ std::int64_t share(std::int64_t parameters, int replicas) {
     return (parameters + replicas - 1) / replicas;
 }
 
-int expert_replicas(const Job& job) {
-    const int etp = job.plan.etp > 0 ? job.plan.etp : job.plan.tp;
-    return std::max(job.gpus / (etp * job.plan.ep * job.plan.pp), 1);
-}
-
 StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     std::int64_t dense = 0;
     std::int64_t expert = 0;
@@ -74,7 +69,7 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     const BytesPerParameter bytes = bytes_per_parameter(job);
     const bool sharded = shards_optimizer(job.plan);
     const std::int64_t owned =
-        sharded ? share(dense, job.plan.dp * job.plan.cp) + share(expert, expert_replicas(job)) : dense + expert;
+        sharded ? share(dense, job.plan.dp * job.plan.cp) + share(expert, expert_data_parallel(job)) : dense + expert;
     StateBytes states;
     states.weights = bytes.weight * (dense + expert);
     states.gradients = bytes.gradient * (dense + expert);

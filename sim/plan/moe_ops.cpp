@@ -17,7 +17,7 @@ struct ExpertShapes {
 
 ExpertShapes expert_shapes(const Job& job, const OpShapes& shapes) {
     const MoeSpec& moe = *job.model.moe;
-    const int etp = job.plan.etp > 0 ? job.plan.etp : job.plan.tp;
+    const int etp = expert_tp(job.plan);
     // Without sequence parallelism each TP rank still dispatches its own 1/tp of the tokens.
     const std::int64_t tokens = shapes.tokens / job.plan.tp;
     ExpertShapes e;

@@ -40,7 +40,7 @@ RankParameters rank_layer_parameters(const Job& job, bool moe) {
         counts.dense += mlp(model, model.ffn_hidden, job.plan.tp);
         return counts;
     }
-    const int etp = job.plan.etp > 0 ? job.plan.etp : job.plan.tp;
+    const int etp = expert_tp(job.plan);
     counts.dense += model.hidden * model.moe->num_experts;
     if (model.moe->shared_ffn_hidden > 0) counts.dense += mlp(model, model.moe->shared_ffn_hidden, job.plan.tp);
     counts.expert = model.moe->num_experts / job.plan.ep * mlp(model, model.moe->ffn_hidden, etp);

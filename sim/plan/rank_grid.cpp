@@ -44,7 +44,6 @@ GroupPlacement place(const Job& job, int size, int step) {
 
 GroupPlacement group_placement(const Job& job, Axis axis) {
     const ParallelPlan& plan = job.plan;
-    const int etp = plan.etp > 0 ? plan.etp : plan.tp;
     switch (axis) {
         case Axis::tp:
             return place(job, plan.tp, stride(plan, "tp"));
@@ -56,7 +55,7 @@ GroupPlacement group_placement(const Job& job, Axis axis) {
         case Axis::pp:
             return place(job, plan.pp, stride(plan, "pp"));
         case Axis::ep:
-            return place(job, plan.ep, etp);
+            return place(job, plan.ep, expert_tp(plan));
         case Axis::embedding:
             return place(job, 2, stride(plan, "pp") * std::max(plan.pp - 1, 1));
     }

@@ -12,10 +12,6 @@ namespace foreshard {
 
 namespace {
 
-int expert_tp(const ParallelPlan& plan) {
-    return plan.etp > 0 ? plan.etp : plan.tp;
-}
-
 void check_at_least(const std::vector<std::pair<const char*, std::int64_t>>& values, std::int64_t least, Rules& rules) {
     for (const auto& [name, value] : values) {
         if (value >= least) continue;

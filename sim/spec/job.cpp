@@ -1,5 +1,6 @@
 #include "sim/spec/job.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace foreshard {
@@ -36,6 +37,14 @@ int gradient_bytes(const Job& job) {
             return job.software.structure.gradient_bytes_bf16;
     }
     return 4;
+}
+
+int expert_tp(const ParallelPlan& plan) {
+    return plan.etp > 0 ? plan.etp : plan.tp;
+}
+
+int expert_data_parallel(const Job& job) {
+    return std::max(job.gpus / (expert_tp(job.plan) * job.plan.ep * job.plan.pp), 1);
 }
 
 }  // namespace foreshard

@@ -57,6 +57,12 @@ Placement placement_of(const ParallelPlan& plan);
 int activation_bytes(Precision precision);
 int gradient_bytes(const Job& job);
 
+/// Tensor-parallel size of experts: plan.etp, or tp where it is not given.
+int expert_tp(const ParallelPlan& plan);
+
+/// Ranks that replicate an expert's parameters: gpus / (etp ep pp), at least 1.
+int expert_data_parallel(const Job& job);
+
 /// One rule that a job breaks.
 struct BrokenRule {
     std::string fields;   ///< names of the fields, e.g. "num_layers, pp, vpp"
