@@ -97,7 +97,7 @@ void add_pipeline(Group group) {
                "The loss counts as a layer in the split");
     group.flag("--overlap-p2p,--overlap-p2p-communication,!--no-overlap-p2p,!--no-overlap-p2p-communication",
                &R::overlap_p2p, "Pipeline messages overlap compute (default by software)");
-    group.value("--balance", &R::balance, "Automatic stage balance");
+    group.flag("--balance,!--no-balance", &R::balance, "Find the layers of every stage that minimise the step");
     group.value("--skew-steps", &R::skew_steps, "Steps over which ranks may be skewed");
 }
 

@@ -155,6 +155,13 @@ OrderedJson communication_json(const std::vector<CommReport>& all) {
     return json;
 }
 
+OrderedJson balance_json(const Balance& balance) {
+    return {{"layers_per_stage", balance.layers},
+            {"even_layers_per_stage", balance.even_layers},
+            {"even_step_time_ms", balance.even_step_time_ms},
+            {"gain_ms", balance.gain_ms}};
+}
+
 }  // namespace
 
 std::string report_json(const Evaluation& e, const Provenance& provenance) {
@@ -165,6 +172,7 @@ std::string report_json(const Evaluation& e, const Provenance& provenance) {
     json["ranks"] = ranks_json(e);
     json["critical_path"] = path_json(e.report.critical_path);
     json["communication"] = communication_json(e.report.communication);
+    if (e.report.balance) json["balance"] = balance_json(*e.report.balance);
     json["runtime_memory_parts"] = parts_json(e.report.runtime);
     json["workspace_memory_parts"] = parts_json(e.report.workspaces);
     return json.dump(2) + "\n";

@@ -56,6 +56,11 @@ CommTime comm_time(const Job& job, const NetworkModel& network, const CommClass&
 
 }  // namespace
 
+WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass) {
+    const auto units = static_cast<std::int32_t>(stage_units(stage).size());
+    return round(sum_units(stage, blocks, {TaskKind::pass, 0, pass, 0, units}));
+}
+
 double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank) {
     double dense = 0.0;
     double expert = 0.0;

@@ -24,6 +24,9 @@ struct Durations {
 /// Costs by the models.
 Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cost, const NetworkModel& network);
 
+/// Time of a whole pass of a stage, from the times of its blocks, rounded like every work.
+WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass);
+
 /// Costs given by the user (--stage-times). Precondition: the graph was lowered from a job with stage times.
 Durations given_durations(const StageTimes& times, const TaskGraph& graph);
 

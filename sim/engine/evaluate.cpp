@@ -7,6 +7,7 @@
 
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/nccl_network.hpp"
+#include "sim/engine/balance.hpp"
 #include "sim/engine/simulator.hpp"
 
 namespace foreshard {
@@ -96,6 +97,7 @@ std::vector<std::string> model_assumptions(const Job& job) {
 
 Evaluation evaluate(const Job& job) {
     assert(check(job).empty());
+    if (job.plan.balance) return evaluate_balanced(job);
     Evaluation e;
     e.job = job;
     e.schedule = make_schedule(job);

@@ -65,11 +65,20 @@ struct CommReport {
     std::string limit;
 };
 
+/// What an automatic split of layers over stages gained over the even one.
+struct Balance {
+    std::vector<int> layers;  ///< per stage
+    std::vector<int> even_layers;
+    double even_step_time_ms = 0.0;
+    double gain_ms = 0.0;
+};
+
 struct Report {
     Summary summary;
     std::vector<RankReport> ranks;
     std::vector<PathSegment> critical_path;
     std::vector<CommReport> communication;
+    std::optional<Balance> balance;
     std::vector<NamedBytes> workspaces;
     std::vector<NamedBytes> runtime;
     std::vector<std::string> assumptions;

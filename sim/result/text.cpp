@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/result/text_format.hpp"
 
@@ -77,6 +78,13 @@ std::string figures(const Summary& s) {
     return s.verdict == MemoryVerdict::fits ? text : text + figure("", "", verdict_reason(s));
 }
 
+std::string balance_figure(const Balance& balance) {
+    const std::string layers = fmt::format("{}", fmt::join(balance.layers, ","));
+    return figure(
+        "balance", milliseconds(balance.gain_ms),
+        fmt::format("less than the even split's {}; layers {}", milliseconds(balance.even_step_time_ms), layers));
+}
+
 }  // namespace
 
 std::string heading(const Job& job) {
@@ -90,7 +98,9 @@ std::string heading(const Job& job) {
 }
 
 std::string simulate_text(const Job& job, const Report& report) {
-    std::string text = heading(job) + "\n" + figures(report.summary) + "\n";
+    std::string text = heading(job) + "\n" + figures(report.summary);
+    if (report.balance) text += balance_figure(*report.balance);
+    text += "\n";
     const auto* columns = "  {:>4} {:>6} {:>7} {:>7} {:>7} {:>8} {:>7} {:>7} {:>8} {:>7}\n";
     text += fmt::format(fmt::runtime(columns), "pp", "layers", "busy", "bubble", "exposed", "weights", "optim.",
                         "activ.", "peak", "device");

@@ -130,6 +130,27 @@ void check_explicit(const Job& job, Rules& rules) {
     check_explicit_ends(stages, rules);
 }
 
+/// The search chooses every stage; it starts from the even split and leaves a layer between the ends.
+void check_balance(const Job& job, Rules& rules) {
+    const ParallelPlan& plan = job.plan;
+    if (job.stage_times) {
+        rules.push_back(
+            {"balance, stage_times", "stage times are given, so there is nothing to balance", "leave one of them out"});
+    }
+    if (plan.first_stage_layers || plan.last_stage_layers || plan.embedding_in_split || plan.loss_in_split) {
+        rules.push_back({"balance",
+                         "an automatic split cannot be combined with first/last stage counts or with embedding or loss "
+                         "in the split",
+                         "give one of them"});
+    }
+    if (job.model.num_layers < stage_count(job)) {
+        rules.push_back(
+            {"balance, num_layers, pp, vpp",
+             fmt::format("{} layers cannot be spread over {} stages", job.model.num_layers, stage_count(job)),
+             fmt::format("at most {} stages", job.model.num_layers)});
+    }
+}
+
 }  // namespace
 
 std::vector<BrokenRule> check_layout(const Job& job) {
@@ -138,6 +159,9 @@ std::vector<BrokenRule> check_layout(const Job& job) {
     if (plan.pp < 1 || plan.vpp < 1 || job.model.num_layers < 1) return rules;  // said by check(job)
     const bool ends = plan.first_stage_layers || plan.last_stage_layers;
     if (!plan.layout.empty()) {
+        if (plan.balance) {
+            rules.push_back({"layout, balance", "an explicit layout leaves nothing to balance", "give one of them"});
+        }
         if (ends || plan.embedding_in_split || plan.loss_in_split) {
             rules.push_back({"layout",
                              "an explicit layout cannot be combined with first/last stage counts or with "
@@ -145,6 +169,8 @@ std::vector<BrokenRule> check_layout(const Job& job) {
                              "give one of them"});
         }
         check_explicit(job, rules);
+    } else if (plan.balance) {
+        check_balance(job, rules);
     } else if (job.stage_times) {
         return rules;  // layers serve memory only and are spread, zero allowed
     } else if (ends) {

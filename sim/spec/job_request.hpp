@@ -56,7 +56,7 @@ struct JobRequest {
     std::optional<int> microbatch_group_size;
     std::optional<int> num_layers_per_virtual_pipeline_stage;
     std::optional<std::string> layout;
-    std::optional<std::string> balance;
+    std::optional<bool> balance;
     std::optional<int> decoder_first_pipeline_num_layers;
     std::optional<int> decoder_last_pipeline_num_layers;
     std::optional<bool> account_for_embedding_in_pipeline_split;

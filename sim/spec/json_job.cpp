@@ -176,6 +176,7 @@ OrderedJson to_json(const ParallelPlan& plan) {
     if (plan.last_stage_layers) out["decoder_last_pipeline_num_layers"] = *plan.last_stage_layers;
     out["account_for_embedding_in_pipeline_split"] = plan.embedding_in_split;
     out["account_for_loss_in_pipeline_split"] = plan.loss_in_split;
+    if (plan.balance) out["balance"] = true;
     if (plan.overlap_p2p) out["overlap_p2p"] = *plan.overlap_p2p;
     out["data_parallel"] = "ddp";
     if (plan.bucket_mb > 0.0) out["bucket_mb"] = plan.bucket_mb;

@@ -243,7 +243,7 @@ std::vector<StageContents> stage_layout(const Job& job) {
     std::vector<StageContents> stages;
     if (!job.plan.layout.empty()) {
         stages = explicit_layout(job);
-    } else if (job.stage_times) {
+    } else if (job.stage_times || job.plan.balance) {
         stages = even_layout(job.model.num_layers, stage_count(job));
     } else if (job.plan.first_stage_layers || job.plan.last_stage_layers) {
         stages = ends_layout(job);

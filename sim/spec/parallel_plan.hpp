@@ -43,6 +43,7 @@ struct ParallelPlan {
     std::optional<int> last_stage_layers;
     bool embedding_in_split = false;  ///< the embedding counts as a layer when layers are divided
     bool loss_in_split = false;
+    bool balance = false;  ///< find the layers of every stage that minimise the step
 
     std::optional<bool> overlap_p2p;  ///< empty: by profile
     Recompute recompute = Recompute::none;

@@ -242,6 +242,7 @@ private:
         plan.last_stage_layers = request_.decoder_last_pipeline_num_layers;
         plan.embedding_in_split = request_.account_for_embedding_in_pipeline_split.value_or(false);
         plan.loss_in_split = request_.account_for_loss_in_pipeline_split.value_or(false);
+        plan.balance = request_.balance.value_or(false);
     }
 
     void settle_recompute() {

@@ -174,7 +174,6 @@ void refuse_unsimulated(const JobRequest& request) {
     refuse_factor("--link-factor", request.link_factor);
     refuse_unless_default("--jitter-pct", request.jitter_pct, 0.0);
     refuse_unless_default("--skew-steps", request.skew_steps, 0);
-    refuse_given("--balance", request.balance.has_value());
     refuse_given("--calibration", request.calibration.has_value());
 }
 

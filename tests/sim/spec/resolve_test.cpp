@@ -252,7 +252,6 @@ TEST(Resolve, OptionsOfLaterVersionsAreRefusedNotIgnored) {
     expect_change_refused([](JobRequest& r) { r.link_factor = "0.5"; }, "--link-factor", reason);
     expect_change_refused([](JobRequest& r) { r.jitter_pct = 3.0; }, "--jitter-pct", reason);
     expect_change_refused([](JobRequest& r) { r.skew_steps = 1; }, "--skew-steps", reason);
-    expect_change_refused([](JobRequest& r) { r.balance = "auto"; }, "--balance", reason);
     expect_change_refused([](JobRequest& r) { r.calibration = "mine.json"; }, "--calibration", reason);
     JobRequest neutral = llama();
     neutral.speed_factor = "1";
