@@ -162,6 +162,13 @@ OrderedJson balance_json(const Balance& balance) {
             {"gain_ms", balance.gain_ms}};
 }
 
+OrderedJson estimate_json(const EstimateReport& estimate) {
+    return {{"step_time_ms", estimate.step_time_ms},
+            {"exact", estimate.exact},
+            {"form", estimate.form},
+            {"gap_ratio", estimate.gap_ratio}};
+}
+
 }  // namespace
 
 std::string report_json(const Evaluation& e, const Provenance& provenance) {
@@ -172,6 +179,7 @@ std::string report_json(const Evaluation& e, const Provenance& provenance) {
     json["ranks"] = ranks_json(e);
     json["critical_path"] = path_json(e.report.critical_path);
     json["communication"] = communication_json(e.report.communication);
+    if (e.report.estimate) json["estimate"] = estimate_json(*e.report.estimate);
     if (e.report.balance) json["balance"] = balance_json(*e.report.balance);
     json["runtime_memory_parts"] = parts_json(e.report.runtime);
     json["workspace_memory_parts"] = parts_json(e.report.workspaces);

@@ -61,6 +61,11 @@ WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& bl
     return round(sum_units(stage, blocks, {TaskKind::pass, 0, pass, 0, units}));
 }
 
+CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm) {
+    const CommTime time = comm_time(job, network, comm);
+    return {to_picoseconds(time.busy), to_picoseconds(time.latency)};
+}
+
 double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank) {
     double dense = 0.0;
     double expert = 0.0;

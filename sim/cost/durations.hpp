@@ -27,6 +27,9 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
 /// Time of a whole pass of a stage, from the times of its blocks, rounded like every work.
 WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass);
 
+/// Time of one message or collective, rounded like every comm.
+CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm);
+
 /// Costs given by the user (--stage-times). Precondition: the graph was lowered from a job with stage times.
 Durations given_durations(const StageTimes& times, const TaskGraph& graph);
 

@@ -11,8 +11,8 @@ StageCost StageCoster::compute(const StageContents& contents) const {
     blocks.reserve(stage.blocks.size());
     for (const OpBlock& block : stage.blocks) blocks.push_back(timer_.time(block));
     const auto total = [&](Pass pass) { return whole_pass(stage, blocks, pass).total(); };
-    return {total(Pass::forward), total(Pass::backward), total(Pass::input_grad), total(Pass::weight_grad),
-            stage.parameters() + stage.expert_parameters()};
+    return {total(Pass::forward),     total(Pass::backward), total(Pass::input_grad),
+            total(Pass::weight_grad), stage.parameters(),    stage.expert_parameters()};
 }
 
 const StageCost& StageCoster::cost(const StageContents& contents) {

@@ -17,7 +17,8 @@ struct StageCost {
     Picoseconds backward = 0;
     Picoseconds input_grad = 0;
     Picoseconds weight_grad = 0;
-    std::int64_t parameters = 0;  ///< of this rank, experts included
+    std::int64_t parameters = 0;  ///< of this rank, replicated over dp x cp
+    std::int64_t expert_parameters = 0;
 };
 
 /// Computes every distinct stage once. Keeps references: job and models must outlive it.

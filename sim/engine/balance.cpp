@@ -11,7 +11,6 @@
 #include "sim/cost/nccl_network.hpp"
 #include "sim/cost/stage_costs.hpp"
 #include "sim/plan/dry_run.hpp"
-#include "sim/plan/op_graph.hpp"
 
 namespace foreshard {
 
@@ -90,9 +89,7 @@ private:
 };
 
 Seconds Balancer::slowest_hop(const NetworkModel& network) const {
-    const OpShapes shapes = op_shapes(job_);
-    const Bytes message(static_cast<double>(shapes.element) * static_cast<double>(shapes.tokens * shapes.hidden) /
-                        job_.plan.tp);
+    const Bytes message = pipeline_message(job_);
     Seconds slowest;
     for (int r = 0; r < job_.plan.pp; ++r) {
         const int next = (r + 1) % job_.plan.pp;
@@ -128,10 +125,14 @@ void Balancer::price(const Counts& counts) {
 
 void Balancer::price_optimizer(const std::vector<StageContents>& stages) {
     std::vector<double> owned(static_cast<std::size_t>(schedule_.ranks), 0.0);
-    const double replicas = shards_optimizer(job_.plan) ? job_.plan.dp * job_.plan.cp : 1.0;
+    const bool sharded = shards_optimizer(job_.plan);
+    const double replicas = sharded ? job_.plan.dp * job_.plan.cp : 1.0;
+    const double expert_replicas = sharded ? expert_data_parallel(job_) : 1.0;
     for (std::size_t i = 0; i < schedule_.stage_rank.size(); ++i) {
-        const auto parameters = static_cast<double>(coster_.cost(stages[i % stages.size()]).parameters);
-        owned[static_cast<std::size_t>(schedule_.stage_rank[i])] += parameters / replicas;
+        const StageCost& cost = coster_.cost(stages[i % stages.size()]);
+        owned[static_cast<std::size_t>(schedule_.stage_rank[i])] +=
+            static_cast<double>(cost.parameters) / replicas +
+            static_cast<double>(cost.expert_parameters) / expert_replicas;
     }
     optimizer_.clear();
     for (const double parameters : owned) {

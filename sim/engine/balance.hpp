@@ -7,7 +7,8 @@ namespace foreshard {
 
 /// The split that a descent finds: first the smallest load of the busiest rank, then single layers moved between stages
 /// while the step gets shorter, by dry runs of the schedule under predicted pass times and at last by the engine. Every
-/// stage between the ends keeps a layer. Deterministic; equal to brute force in small spaces (tests). Precondition: check(job) is empty and the job has no stage times.
+/// stage between the ends keeps a layer. Deterministic; equal to brute force in small spaces (tests). Precondition:
+/// check(job) is empty and the job has no stage times.
 std::vector<StageContents> balanced_layout(const Job& job);
 
 /// Simulates the even and the balanced split and returns the faster one that fits (the faster one when none does), with

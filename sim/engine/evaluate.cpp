@@ -8,6 +8,7 @@
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/nccl_network.hpp"
 #include "sim/engine/balance.hpp"
+#include "sim/engine/estimate.hpp"
 #include "sim/engine/simulator.hpp"
 
 namespace foreshard {
@@ -93,6 +94,13 @@ std::vector<std::string> model_assumptions(const Job& job) {
     return notes;
 }
 
+EstimateReport estimate_report(const Evaluation& e) {
+    const Estimate bound = estimate(e.job, e.schedule);
+    const auto step = static_cast<double>(e.timeline.step_time());
+    const double gap = step > 0.0 ? 1.0 - static_cast<double>(bound.step_time) / step : 0.0;
+    return {to_milliseconds(bound.step_time), bound.exact, bound.form, gap};
+}
+
 }  // namespace
 
 Evaluation evaluate(const Job& job) {
@@ -107,6 +115,7 @@ Evaluation evaluate(const Job& job) {
     e.timeline = simulate(e.graph, e.durations);
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
     e.report.communication = communication(e);
+    e.report.estimate = estimate_report(e);
     for (std::string& note : model_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     return e;
 }

@@ -34,10 +34,7 @@ void Lowering::describe() {
     overlap_grad_ = job_.plan.overlap_grad_reduce;
     graph_.steps = sync_ && job_.plan.overlap_param_gather && group_.size > 1 ? 3 : 1;
     blocking_p2p_ = sync_ && !job_.plan.overlap_p2p.value_or(job_.software.structure.overlap_p2p);
-    const OpShapes shapes = op_shapes(job_);
-    const bool scattered = job_.plan.sequence_parallel || job_.software.structure.scatter_gather_p2p;
-    const double full = static_cast<double>(shapes.element) * static_cast<double>(shapes.tokens * shapes.hidden);
-    message_ = Bytes(scattered ? full / job_.plan.tp : full);
+    message_ = pipeline_message(job_);
 }
 
 Channel& Lowering::channel(int from, int to, bool forward) {

@@ -112,8 +112,7 @@ void Lowering::connect_embedding() {
     const auto& at_first = rank_tasks_[static_cast<std::size_t>(first)].embedding;
     const auto& at_last = rank_tasks_[static_cast<std::size_t>(last)].embedding;
     if (first == last || at_first.empty()) return;
-    const std::int64_t elements = padded_vocab(job_.model, job_.plan.tp) / job_.plan.tp * job_.model.hidden;
-    const double bytes = static_cast<double>(elements) * gradient_bytes(job_);
+    const double bytes = embedding_gradient_bytes(job_);
     for (int step = 0; step < graph_.steps; ++step) {
         const auto s = static_cast<std::size_t>(step);
         add_comm(std::array{at_first[s], at_last[s]},

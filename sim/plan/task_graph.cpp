@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/plan/op_graph.hpp"
+
 namespace foreshard {
 
 std::string_view to_string(Lane lane) {
@@ -54,6 +56,18 @@ std::string task_name(const TaskGraph& graph, std::int32_t id) {
             return "step end";
     }
     return "";
+}
+
+Bytes pipeline_message(const Job& job) {
+    const OpShapes shapes = op_shapes(job);
+    const bool scattered = job.plan.sequence_parallel || job.software.structure.scatter_gather_p2p;
+    const double full = static_cast<double>(shapes.element) * static_cast<double>(shapes.tokens * shapes.hidden);
+    return Bytes(scattered ? full / job.plan.tp : full);
+}
+
+double embedding_gradient_bytes(const Job& job) {
+    const std::int64_t elements = padded_vocab(job.model, job.plan.tp) / job.plan.tp * job.model.hidden;
+    return static_cast<double>(elements) * gradient_bytes(job);
 }
 
 bool shards_optimizer(const ParallelPlan& plan) {

@@ -118,6 +118,12 @@ std::string task_name(const TaskGraph& graph, std::int32_t task);
 /// Compiles a job. Precondition: check(job) is empty and the schedule is valid.
 TaskGraph lower(const Job& job, const Schedule& schedule);
 
+/// What two neighbouring stages exchange for one micro-batch: an activation, or its gradient.
+Bytes pipeline_message(const Job& job);
+
+/// Gradient of the tied embedding that the first and the last pipeline rank add up.
+double embedding_gradient_bytes(const Job& job);
+
 /// Sharding of optimizer state and gradients over data parallel ranks.
 bool shards_optimizer(const ParallelPlan& plan);
 

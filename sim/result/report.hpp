@@ -73,12 +73,21 @@ struct Balance {
     double gain_ms = 0.0;
 };
 
+/// The step by closed form or lower bound, beside the simulated one.
+struct EstimateReport {
+    double step_time_ms = 0.0;
+    bool exact = false;
+    std::string form;
+    double gap_ratio = 0.0;  ///< 1 - estimate / simulated
+};
+
 struct Report {
     Summary summary;
     std::vector<RankReport> ranks;
     std::vector<PathSegment> critical_path;
     std::vector<CommReport> communication;
     std::optional<Balance> balance;
+    std::optional<EstimateReport> estimate;
     std::vector<NamedBytes> workspaces;
     std::vector<NamedBytes> runtime;
     std::vector<std::string> assumptions;

@@ -1,0 +1,164 @@
+#include "sim/engine/estimate.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/calibrated.hpp"
+#include "sim/cost/durations.hpp"
+#include "sim/cost/nccl_network.hpp"
+#include "sim/engine/pipeline_bound.hpp"
+#include "sim/plan/parameters.hpp"
+
+namespace foreshard {
+
+namespace {
+
+Picoseconds total(const CommDuration& time) {
+    return time.busy + time.latency;
+}
+
+/// Costs of one job and the chain of work that follows the pipeline on every rank.
+class StepBound {
+public:
+    StepBound(const Job& job, const Schedule& schedule)
+        : job_(job),
+          shape_(pipeline_shape(schedule)),
+          cost_(job.cluster.device, job.software, job.plan.precision),
+          network_(job.cluster, job.software) {
+        if (job.stage_times) {
+            take_given_costs();
+        } else {
+            compute_costs();
+        }
+    }
+
+    Estimate run() const {
+        std::optional<ExactEnds> exact = exact_ends(job_, shape_, costs_);
+        const bool known = exact && (job_.stage_times || (!exact->ends.empty() && !overlaps()));
+        if (job_.stage_times && known) return {exact->makespan, true, exact->form};
+        const std::vector<Picoseconds> ends =
+            exact && !exact->ends.empty() ? exact->ends : earliest_ends(shape_, costs_);
+        return {job_.stage_times ? *std::max_element(ends.begin(), ends.end()) : after_sync(ends), known,
+                known ? exact->form + " + sync" : "max over ranks of head + work + tail"};
+    }
+
+private:
+    /// Communication that hides under compute has no closed form here.
+    bool overlaps() const {
+        return data_.size > 1 && (job_.plan.overlap_grad_reduce || job_.plan.overlap_param_gather);
+    }
+
+    void take_given_costs();
+    void compute_costs();
+    void price_hops();
+    Picoseconds after_sync(const std::vector<Picoseconds>& ends) const;
+    Picoseconds reduced(std::size_t rank, Picoseconds at) const;
+    Picoseconds finished(std::size_t rank, Picoseconds at) const;
+    CommDuration comm(CollectiveKind kind, Axis axis, double bytes) const {
+        return comm_duration(job_, network_, {kind, axis, Bytes(bytes), 0, 0});
+    }
+
+    const Job& job_;
+    PipelineShape shape_;
+    CalibratedCost cost_;
+    NcclNetwork network_;
+    PipelineCosts costs_;
+    GroupPlacement data_;
+    std::vector<std::vector<double>> stage_parameters_;  ///< per rank and stage that it holds: dense
+    std::vector<double> optimized_;                      ///< per rank: parameters that its optimizer updates
+};
+
+void StepBound::take_given_costs() {
+    for (const StageTimes::Stage& s : job_.stage_times->stages) {
+        costs_.stages.push_back({s.forward, s.input_grad + s.weight_grad, s.input_grad, s.weight_grad});
+    }
+    for (const std::vector<int>& rank : shape_.stage_rank) {
+        costs_.hop.emplace_back();
+        for (std::size_t s = 0; s + 1 < rank.size(); ++s) {
+            costs_.hop.back().push_back(rank[s] == rank[s + 1] ? 0 : job_.stage_times->hop);
+        }
+    }
+}
+
+void StepBound::price_hops() {
+    const Bytes message = pipeline_message(job_);
+    for (const std::vector<int>& rank : shape_.stage_rank) {
+        costs_.hop.emplace_back();
+        for (std::size_t s = 0; s + 1 < rank.size(); ++s) {
+            const CommClass hop{CollectiveKind::send_recv, Axis::pp, message, rank[s], rank[s + 1]};
+            costs_.hop.back().push_back(rank[s] == rank[s + 1] ? 0 : total(comm_duration(job_, network_, hop)));
+        }
+    }
+}
+
+void StepBound::compute_costs() {
+    data_ = group_placement(job_, Axis::dp);
+    costs_.blocking = !job_.plan.overlap_p2p.value_or(job_.software.structure.overlap_p2p);
+    StageCoster coster(job_, cost_, network_);
+    for (const StageContents& contents : stage_layout(job_)) costs_.stages.push_back(coster.cost(contents));
+    price_hops();
+    const bool sharded = shards_optimizer(job_.plan);
+    const double replicas = sharded ? job_.plan.dp * job_.plan.cp : 1.0;
+    const double expert_replicas = sharded ? expert_data_parallel(job_) : 1.0;
+    stage_parameters_.resize(static_cast<std::size_t>(shape_.ranks));
+    std::vector<double> dense(stage_parameters_.size(), 0.0);
+    std::vector<double> expert(stage_parameters_.size(), 0.0);
+    for (const std::vector<int>& rank : shape_.stage_rank) {
+        for (std::size_t s = 0; s < rank.size(); ++s) {
+            const auto r = static_cast<std::size_t>(rank[s]);
+            stage_parameters_[r].push_back(static_cast<double>(costs_.stages[s].parameters));
+            dense[r] += static_cast<double>(costs_.stages[s].parameters);
+            expert[r] += static_cast<double>(costs_.stages[s].expert_parameters);
+        }
+    }
+    for (std::size_t r = 0; r < dense.size(); ++r) {
+        optimized_.push_back(dense[r] / replicas + expert[r] / expert_replicas);
+    }
+}
+
+Picoseconds StepBound::reduced(std::size_t rank, Picoseconds at) const {
+    if (data_.size == 1 || job_.plan.overlap_grad_reduce) return at;
+    double elements = 0.0;
+    for (const double stage : stage_parameters_[rank]) elements += stage;
+    const CollectiveKind kind =
+        shards_optimizer(job_.plan) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+    return at + total(comm(kind, Axis::dp, elements * gradient_bytes(job_)));
+}
+
+Picoseconds StepBound::finished(std::size_t rank, Picoseconds at) const {
+    const ProfileNumbers& numbers = job_.software.numbers;
+    at += to_picoseconds(cost_.stream(Bytes(numbers.optimizer_bytes_per_parameter * optimized_[rank])).seconds);
+    if (data_.size > 1 && shards_optimizer(job_.plan) && !job_.plan.overlap_param_gather) {
+        Picoseconds latency = 0;
+        for (const double elements : stage_parameters_[rank]) {
+            const double bytes = elements * activation_bytes(job_.plan.precision);
+            const CommDuration gather = comm(CollectiveKind::all_gather, Axis::dp, bytes);
+            at += gather.busy;
+            latency = gather.latency;
+        }
+        at += latency;
+    }
+    return at + to_picoseconds(numbers.step_overhead);
+}
+
+Picoseconds StepBound::after_sync(const std::vector<Picoseconds>& ends) const {
+    std::vector<Picoseconds> at;
+    for (std::size_t r = 0; r < ends.size(); ++r) at.push_back(reduced(r, ends[r]));
+    const auto first = static_cast<std::size_t>(shape_.stage_rank.front().front());
+    const auto last = static_cast<std::size_t>(shape_.stage_rank.front().back());
+    if (ties_embedding_across_ranks(job_) && first != last) {
+        const double bytes = embedding_gradient_bytes(job_);
+        const Picoseconds met = std::max(at[first], at[last]);
+        at[first] = at[last] = met + total(comm(CollectiveKind::all_reduce, Axis::embedding, bytes));
+    }
+    Picoseconds step = 0;
+    for (std::size_t r = 0; r < at.size(); ++r) step = std::max(step, finished(r, at[r]));
+    return step;
+}
+
+}  // namespace
+
+Estimate estimate(const Job& job, const Schedule& schedule) {
+    return StepBound(job, schedule).run();
+}
+
+}  // namespace foreshard

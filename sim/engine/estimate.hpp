@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "sim/plan/schedule.hpp"
+#include "sim/spec/job.hpp"
+#include "sim/units.hpp"
+
+/// The step without playing the schedule: closed forms where they are exact, a proved lower bound elsewhere. For
+/// search.
+namespace foreshard {
+
+struct Estimate {
+    Picoseconds step_time = 0;  ///< never above the engine's
+    bool exact = false;         ///< equal to the engine's
+    std::string form;           ///< the closed form or bound, in symbols
+};
+
+/// Costs are those of the engine: every distinct stage once, O(stages x ranks) beyond reading the schedule's lists.
+///
+/// The bound, for any order of actions: rank r cannot start before a micro-batch has come through the stages before it
+/// (head), must run all its passes one after the other, and when its last gradient has left, that gradient still has to
+/// pass the stages below (tail); then come reduction, optimizer and the step's end. With overlapped gradient reduction
+/// the reduction itself is left out of the bound. Overlapped parameter gathers: the bound is of the steady period.
+/// Precondition: check(job) is empty, the schedule is the job's.
+Estimate estimate(const Job& job, const Schedule& schedule);
+
+}  // namespace foreshard

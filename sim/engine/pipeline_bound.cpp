@@ -1,0 +1,241 @@
+#include "sim/engine/pipeline_bound.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace foreshard {
+
+namespace {
+
+constexpr Picoseconds unbounded = std::numeric_limits<Picoseconds>::max();
+
+/// Adds lower bounds of a shape up, one direction of micro-batches at a time.
+class EndBound {
+public:
+    EndBound(const PipelineShape& shape, const PipelineCosts& costs) : shape_(shape), costs_(costs) {
+        const auto ranks = static_cast<std::size_t>(shape.ranks);
+        head_.assign(ranks, unbounded);
+        work_.assign(ranks, 0);
+        until_gradient_.assign(ranks, 0);
+        slowest_send_.assign(ranks, 0);
+        for (std::size_t d = 0; d < shape.stage_rank.size(); ++d) add_direction(d);
+    }
+
+    std::vector<Picoseconds> ends() const {
+        std::vector<Picoseconds> ends(work_.size(), 0);
+        for (std::size_t r = 0; r < ends.size(); ++r) {
+            if (head_[r] != unbounded) ends[r] = head_[r] + work_[r] - slowest_send_[r];
+        }
+        for (std::size_t r = 0; r < ends.size(); ++r) {
+            if (head_[r] != unbounded) follow_gradients(r, ends);
+        }
+        return ends;
+    }
+
+private:
+    Picoseconds gradient(int stage) const {
+        const StageCost& c = costs_.stages[static_cast<std::size_t>(stage)];
+        if (shape_.whole && shape_.split) return std::min(c.backward, c.input_grad);
+        return shape_.split ? c.input_grad : c.backward;
+    }
+    Picoseconds whole_backward(int stage) const {
+        const StageCost& c = costs_.stages[static_cast<std::size_t>(stage)];
+        const Picoseconds both = c.input_grad + c.weight_grad;
+        if (shape_.whole && shape_.split) return std::min(c.backward, both);
+        return shape_.split ? both : c.backward;
+    }
+    /// A blocking message holds its sender as long as it takes.
+    Picoseconds sends(std::size_t d, int stage) const {
+        if (!costs_.blocking) return 0;
+        const auto s = static_cast<std::size_t>(stage);
+        const Picoseconds up = stage + 1 < shape_.stages ? costs_.hop[d][s] : 0;
+        const Picoseconds down = stage > 0 ? costs_.hop[d][s - 1] : 0;
+        return up + down;
+    }
+
+    void add_direction(std::size_t d);
+    void follow_gradients(std::size_t from, std::vector<Picoseconds>& ends) const;
+    Picoseconds fall(std::size_t d, int from, int to) const;
+
+    const PipelineShape& shape_;
+    const PipelineCosts& costs_;
+    std::vector<Picoseconds> head_;            ///< before it no micro-batch reaches the rank
+    std::vector<Picoseconds> work_;            ///< all passes, and blocking sends
+    std::vector<Picoseconds> until_gradient_;  ///< passes that precede the rank's last gradient in any order
+    std::vector<Picoseconds> slowest_send_;    ///< the rank's last send may follow its last pass
+};
+
+void EndBound::add_direction(std::size_t d) {
+    const Picoseconds m = shape_.direction_microbatches[d];
+    if (m == 0) return;
+    Picoseconds path = 0;
+    for (int s = 0; s < shape_.stages; ++s) {
+        const auto r = static_cast<std::size_t>(shape_.stage_rank[d][static_cast<std::size_t>(s)]);
+        const Picoseconds forward = costs_.stages[static_cast<std::size_t>(s)].forward;
+        head_[r] = std::min(head_[r], path);
+        work_[r] += m * (forward + whole_backward(s) + sends(d, s));
+        until_gradient_[r] += m * (forward + gradient(s) + sends(d, s));
+        slowest_send_[r] = std::max(slowest_send_[r], sends(d, s));
+        path += forward;
+        if (s + 1 < shape_.stages) path += costs_.hop[d][static_cast<std::size_t>(s)];
+    }
+}
+
+/// Gradient passes and hops after stage `from` is done until stage `to` is.
+Picoseconds EndBound::fall(std::size_t d, int from, int to) const {
+    Picoseconds time = 0;
+    for (int s = from; s > to; --s) time += costs_.hop[d][static_cast<std::size_t>(s) - 1] + gradient(s - 1);
+    return time;
+}
+
+/// The rank's last gradient is of one of its stages; whichever it is, the stages below all of them come after.
+void EndBound::follow_gradients(std::size_t from, std::vector<Picoseconds>& ends) const {
+    const Picoseconds released = head_[from] + until_gradient_[from] - slowest_send_[from];
+    std::vector<Picoseconds> best(ends.size(), unbounded);
+    for (std::size_t d = 0; d < shape_.stage_rank.size(); ++d) {
+        if (shape_.direction_microbatches[d] == 0) continue;
+        const std::vector<int>& rank = shape_.stage_rank[d];
+        for (int last = 0; last < shape_.stages; ++last) {
+            if (rank[static_cast<std::size_t>(last)] != static_cast<int>(from)) continue;
+            std::vector<Picoseconds> after(ends.size(), 0);
+            for (int s = last - 1; s >= 0; --s) {
+                Picoseconds& end = after[static_cast<std::size_t>(rank[static_cast<std::size_t>(s)])];
+                end = std::max(end, released + fall(d, last, s));
+            }
+            for (std::size_t r = 0; r < best.size(); ++r) best[r] = std::min(best[r], after[r]);
+        }
+    }
+    for (std::size_t r = 0; r < ends.size(); ++r) {
+        if (best[r] != unbounded) ends[r] = std::max(ends[r], best[r]);
+    }
+}
+
+bool equal_stages(const PipelineCosts& costs) {
+    const StageCost& first = costs.stages.front();
+    return std::all_of(costs.stages.begin(), costs.stages.end(), [&](const StageCost& c) {
+        return c.forward == first.forward && c.backward == first.backward && c.input_grad == first.input_grad &&
+               c.weight_grad == first.weight_grad;
+    });
+}
+
+bool free_hops(const PipelineCosts& costs) {
+    return std::all_of(costs.hop.begin(), costs.hop.end(), [](const std::vector<Picoseconds>& hops) {
+        return std::all_of(hops.begin(), hops.end(), [](Picoseconds hop) { return hop == 0; });
+    });
+}
+
+/// No message takes longer than the pass that follows it on the slowest stage, so links never hold up the flow.
+bool quick_hops(const PipelineCosts& costs) {
+    Picoseconds forward = 0;
+    Picoseconds backward = 0;
+    for (const StageCost& c : costs.stages) {
+        forward = std::max(forward, c.forward);
+        backward = std::max(backward, c.backward);
+    }
+    const std::vector<Picoseconds>& hops = costs.hop.front();
+    return std::all_of(hops.begin(), hops.end(), [&](Picoseconds hop) { return hop <= std::min(forward, backward); });
+}
+
+/// One micro-batch at a time: everything is in one row.
+ExactEnds naive_ends(const PipelineShape& shape, const PipelineCosts& costs) {
+    ExactEnds exact;
+    exact.form = "m (sum f + sum b + 2 sum hop)";
+    Picoseconds round = 0;
+    for (const StageCost& c : costs.stages) round += c.forward + c.backward;
+    for (const Picoseconds hop : costs.hop.front()) round += 2 * hop;
+    exact.makespan = shape.microbatches * round;
+    Picoseconds end = exact.makespan;
+    for (std::size_t s = 0; s < costs.stages.size(); ++s) {
+        exact.ends.push_back(end);
+        end -= costs.stages[s].backward;
+        if (s < costs.hop.front().size()) end -= costs.hop.front()[s];
+    }
+    return exact;
+}
+
+/// Two flow shops of equal jobs, the forwards and the backwards: sum + (m - 1) max each (GPipe, arXiv 1811.06965).
+/// Precondition: quick_hops, or messages that are pure latency.
+ExactEnds gpipe_ends(const PipelineShape& shape, const PipelineCosts& costs) {
+    ExactEnds exact;
+    exact.form = "sum f + (m-1) max f + sum b + (m-1) max b + 2 sum hop";
+    const Picoseconds more = shape.microbatches - 1;
+    Picoseconds sum = 0;
+    Picoseconds slowest = 0;
+    for (const StageCost& c : costs.stages) {
+        sum += c.forward;
+        slowest = std::max(slowest, c.forward);
+    }
+    for (const Picoseconds hop : costs.hop.front()) sum += hop;
+    const Picoseconds turn = sum + more * slowest;
+    sum = 0;
+    slowest = 0;
+    exact.ends.resize(costs.stages.size());
+    for (std::size_t s = costs.stages.size(); s-- > 0;) {
+        sum += costs.stages[s].backward;
+        slowest = std::max(slowest, costs.stages[s].backward);
+        exact.ends[s] = turn + sum + more * slowest;
+        if (s > 0) sum += costs.hop.front()[s - 1];
+    }
+    exact.makespan = exact.ends.front();
+    return exact;
+}
+
+/// 1F1B and interleaved 1F1B of equal stages: (m v + p - 1)(f + b) (arXiv 2104.04473 section 2.2).
+ExactEnds one_f_one_b_ends(const PipelineShape& shape, const PipelineCosts& costs) {
+    ExactEnds exact;
+    exact.form = "(m v + p - 1)(f + b)";
+    const StageCost& c = costs.stages.front();
+    const Picoseconds chunks = shape.stages / shape.ranks;
+    exact.makespan = (shape.microbatches * chunks + shape.ranks - 1) * (c.forward + c.backward);
+    for (int r = 0; r < shape.ranks; ++r) exact.ends.push_back(exact.makespan - r * c.backward);
+    return exact;
+}
+
+}  // namespace
+
+PipelineShape pipeline_shape(const Schedule& schedule) {
+    PipelineShape shape{.ranks = schedule.ranks,
+                        .stages = schedule.stages,
+                        .microbatches = schedule.microbatches,
+                        .stage_rank = {},
+                        .direction_microbatches = {}};
+    const std::size_t directions = schedule.stage_rank.size() / static_cast<std::size_t>(schedule.stages);
+    for (std::size_t d = 0; d < directions; ++d) {
+        const auto first = schedule.stage_rank.begin() + static_cast<std::ptrdiff_t>(d) * schedule.stages;
+        shape.stage_rank.emplace_back(first, first + schedule.stages);
+    }
+    shape.direction_microbatches.assign(directions, 0);
+    if (schedule.direction.empty()) shape.direction_microbatches.front() = schedule.microbatches;
+    for (const std::uint8_t d : schedule.direction) ++shape.direction_microbatches[d];
+    for (const auto& list : schedule.actions) {
+        for (const Action& action : list) {
+            shape.whole |= action.pass == Pass::backward;
+            shape.split |= action.pass == Pass::input_grad;
+        }
+    }
+    return shape;
+}
+
+std::vector<Picoseconds> earliest_ends(const PipelineShape& shape, const PipelineCosts& costs) {
+    return EndBound(shape, costs).ends();
+}
+
+std::optional<ExactEnds> exact_ends(const Job& job, const PipelineShape& shape, const PipelineCosts& costs) {
+    if (job.schedule_file || (costs.blocking && shape.ranks > 1)) return std::nullopt;
+    switch (job.plan.schedule) {
+        case ScheduleKind::none:
+        case ScheduleKind::naive:
+            return naive_ends(shape, costs);
+        case ScheduleKind::gpipe:
+            if (!job.stage_times && !quick_hops(costs)) return std::nullopt;
+            return gpipe_ends(shape, costs);
+        case ScheduleKind::one_f_one_b:
+        case ScheduleKind::interleaved:
+            if (!equal_stages(costs) || !free_hops(costs)) return std::nullopt;
+            return one_f_one_b_ends(shape, costs);
+    }
+    return std::nullopt;
+}
+
+}  // namespace foreshard

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/cost/stage_costs.hpp"
+#include "sim/plan/schedule.hpp"
+
+/// Bounds and closed forms of the pipeline phase alone.
+namespace foreshard {
+
+/// What a schedule asks of each rank, without its order.
+struct PipelineShape {
+    int ranks = 0;
+    int stages = 0;
+    int microbatches = 0;
+    std::vector<std::vector<int>> stage_rank;  ///< per direction
+    std::vector<int> direction_microbatches;
+    bool whole = false;  ///< some backward is one pass
+    bool split = false;  ///< some backward is I and W
+};
+PipelineShape pipeline_shape(const Schedule& schedule);
+
+/// Costs of a pipeline: per stage, and of a message from stage s to s + 1 or back, zero inside a rank.
+struct PipelineCosts {
+    std::vector<StageCost> stages;
+    std::vector<std::vector<Picoseconds>> hop;  ///< per direction, [s] between s and s + 1
+    bool blocking = false;                      ///< a sender's compute waits for its message
+};
+
+/// Ends of every rank's last pass that no order of actions can undercut.
+std::vector<Picoseconds> earliest_ends(const PipelineShape& shape, const PipelineCosts& costs);
+
+/// Exact ends, where the order admits a closed form; empty elsewhere.
+struct ExactEnds {
+    std::vector<Picoseconds> ends;  ///< per rank; empty where only the makespan is known
+    Picoseconds makespan = 0;
+    std::string form;
+};
+std::optional<ExactEnds> exact_ends(const Job& job, const PipelineShape& shape, const PipelineCosts& costs);
+
+}  // namespace foreshard
