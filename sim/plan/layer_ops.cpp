@@ -12,10 +12,13 @@ double shard_bytes(const OpShapes& shapes) {
     return static_cast<double>(shapes.element) * static_cast<double>(shapes.shard_tokens * shapes.hidden);
 }
 
-/// Input and output are kept, and mean and variance in fp32.
-Op norm(const OpShapes& shapes) {
+/// Input and output are kept, and mean and variance in fp32. RMSNorm out of single ops (Hugging Face, Paddle) keeps the
+/// input in fp32, the normalised tensor and the output.
+Op norm(const Job& job, const OpShapes& shapes) {
     const auto tensor = static_cast<ByteCount>(shard_bytes(shapes));
-    return memory("norm", shard_bytes(shapes), shard_bytes(shapes), 2 * tensor + 8 * shapes.shard_tokens);
+    const bool single_ops = !job.software.structure.fused_norm && job.model.norm == NormKind::rms_norm;
+    const ByteCount full_input = single_ops ? 4 * shapes.shard_tokens * shapes.hidden : 0;
+    return memory("norm", shard_bytes(shapes), shard_bytes(shapes), 2 * tensor + full_input + 8 * shapes.shard_tokens);
 }
 
 /// Reads gradient, input and output statistics twice (once for the parameter gradients).
@@ -62,7 +65,7 @@ Linear projection_linear(const OpShapes& shapes) {
 void append_layer_forward(const Job& job, const OpShapes& shapes, bool moe, OpBlock& block) {
     const TensorParallel tp(job, shapes);
     std::vector<Op>& ops = block.forward;
-    ops.push_back(norm(shapes));
+    ops.push_back(norm(job, shapes));
     tp.enter_forward(ops);
     ops.push_back(qkv_linear(shapes).forward);
     ops.push_back(position_kernel(job, shapes, "positions"));
@@ -70,7 +73,7 @@ void append_layer_forward(const Job& job, const OpShapes& shapes, bool moe, OpBl
     ops.push_back(projection_linear(shapes).forward);
     tp.leave_forward(ops);
     ops.push_back(add_residual(job, shapes));
-    ops.push_back(norm(shapes));
+    ops.push_back(norm(job, shapes));
     if (moe) {
         append_experts(job, shapes, block);
     } else {
@@ -109,6 +112,11 @@ ByteCount saved_by(const std::vector<Op>& ops) {
 
 }  // namespace
 
+ByteCount activation_saved(const Job& job, ByteCount output) {
+    const bool gate_kept = job.model.gated_mlp && !job.software.structure.fused_swiglu;
+    return gate_kept ? 2 * output : output;
+}
+
 void append_mlp(const Job& job, const OpShapes& shapes, OpBlock& block) {
     const TensorParallel tp(job, shapes);
     const std::int64_t ffn = job.model.ffn_hidden / job.plan.tp;
@@ -119,7 +127,7 @@ void append_mlp(const Job& job, const OpShapes& shapes, OpBlock& block) {
     ops.push_back(gemm("fc1", shapes.tokens, inner, shapes.hidden, shapes.element));
     ops.back().saved = shapes.element * shapes.tokens * inner;
     ops.push_back(memory("activation", tokens * static_cast<double>(inner), tokens * static_cast<double>(ffn),
-                         shapes.element * shapes.tokens * ffn));
+                         activation_saved(job, shapes.element * shapes.tokens * ffn)));
     ops.push_back(gemm("fc2", shapes.tokens, shapes.hidden, ffn, shapes.element));
     tp.leave_forward(ops);
 }
@@ -159,7 +167,7 @@ OpBlock mtp_block(const Job& job, const OpShapes& shapes) {
     block.kind = BlockKind::mtp;
     const Linear join = linear("mtp_projection", "mtp_projection_dgrad", "mtp_projection_wgrad", shapes.shard_tokens,
                                shapes.hidden, 2 * shapes.hidden, shapes.element);
-    std::vector<Op> front = {norm(shapes), norm(shapes), join.forward};
+    std::vector<Op> front = {norm(job, shapes), norm(job, shapes), join.forward};
     front.back().saved = shapes.element * shapes.shard_tokens * shapes.hidden;
     block.forward.insert(block.forward.begin(), front.begin(), front.end());
     block.input_grad.push_back(join.input_grad);

@@ -61,7 +61,8 @@ void append_experts(const Job& job, const OpShapes& shapes, OpBlock& block) {
     ops.push_back(gemm("expert_fc1", e.per_expert, e.inner, shapes.hidden, shapes.element, e.local_experts));
     ops.back().saved = shapes.element * copies * e.inner;
     ops.push_back(memory("expert_activation", static_cast<double>(shapes.element * copies * e.inner),
-                         static_cast<double>(shapes.element * copies * e.ffn), shapes.element * copies * e.ffn));
+                         static_cast<double>(shapes.element * copies * e.ffn),
+                         activation_saved(job, shapes.element * copies * e.ffn)));
     ops.push_back(gemm("expert_fc2", e.per_expert, shapes.hidden, e.ffn, shapes.element, e.local_experts));
     append_exchange(job, e, "ep_combine", ops);
     ops.push_back(memory("unpermute", e.message, e.message, static_cast<ByteCount>(e.message)));

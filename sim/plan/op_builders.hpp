@@ -45,6 +45,8 @@ void append_attention_forward(const Job& job, const OpShapes& shapes, std::vecto
 void append_attention_backward(const Job& job, const OpShapes& shapes, std::vector<Op>& ops);
 
 /// Feed-forward of a dense layer and of a mixture-of-experts layer.
+/// Kept by an MLP's activation whose output takes `output` bytes: that, and the activated gate of an unfused SwiGLU.
+ByteCount activation_saved(const Job& job, ByteCount output);
 void append_mlp(const Job& job, const OpShapes& shapes, OpBlock& block);
 void append_mlp_backward(const Job& job, const OpShapes& shapes, OpBlock& block);
 void append_experts(const Job& job, const OpShapes& shapes, OpBlock& block);

@@ -17,10 +17,12 @@ struct Field {
     Range range = Range::any;
 };
 
-constexpr std::array<Field<ProfileStructure, bool>, 7> structure_flags = {
+constexpr std::array<Field<ProfileStructure, bool>, 9> structure_flags = {
     {{"dropout", &ProfileStructure::dropout},
      {"saves_dropout_masks", &ProfileStructure::saves_dropout_masks},
      {"saves_embedding_mask", &ProfileStructure::saves_embedding_mask},
+     {"fused_norm", &ProfileStructure::fused_norm},
+     {"fused_swiglu", &ProfileStructure::fused_swiglu},
      {"overlap_p2p", &ProfileStructure::overlap_p2p},
      {"scatter_gather_p2p", &ProfileStructure::scatter_gather_p2p},
      {"fp32_cross_entropy", &ProfileStructure::fp32_cross_entropy},

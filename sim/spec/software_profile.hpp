@@ -18,6 +18,8 @@ struct ProfileStructure {
     bool dropout = false;               ///< dropout kernels run
     bool saves_dropout_masks = false;   ///< masks after attention and MLP are kept for backward
     bool saves_embedding_mask = false;  ///< so is the mask of the embedding's dropout
+    bool fused_norm = true;    ///< false: RMSNorm out of single ops keeps its input in fp32 and the normalised tensor
+    bool fused_swiglu = true;  ///< false: the activated gate is kept too
     int gradient_bytes_fp16 = 2;
     int gradient_bytes_bf16 = 4;
     int gradient_copy_bytes_bf16 = 0;  ///< further copies of all gradients that stay in memory (bf16)

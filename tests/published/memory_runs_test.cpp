@@ -68,14 +68,42 @@ TEST_F(PublishedMemory, AllocatedOfNemo) {
 
 /// nvidia-smi figures with one set of constants for what lies outside the allocator. Row L670 ran another branch of
 /// the framework (ZeRO-0, 20 to 24 bytes a parameter), row L660 a single stage.
-TEST_F(PublishedMemory, DeviceMemoryOfBloom) {
+std::vector<PublishedRun> bloom_runs() {
     std::vector<PublishedRun> runs = runs_with("bloom-");
     std::erase_if(runs, [](const PublishedRun& run) {
         return run.id.find("-L670-") != std::string::npos || run.id.find("-L660-") != std::string::npos;
     });
-    const ErrorSummary s = summarise(memory_errors(runs));
+    return runs;
+}
+
+/// Runs of Megatron-core. Three with TP 1 and four or more stages are left out: they show less than their tensors and a
+/// context need, so what was run is not what is printed.
+std::vector<PublishedRun> flagperf_megatron_runs() {
+    std::vector<PublishedRun> runs = runs_with("flagperf-");
+    std::erase_if(runs, [](const PublishedRun& run) {
+        const bool deep = run.tp == 1 && run.pp >= 4;
+        return run.software != "megatron-core-te" || run.precision == "fp32" || run.mixture_of_experts || deep;
+    });
+    return runs;
+}
+
+TEST_F(PublishedMemory, DeviceMemoryOfBloom) {
+    const ErrorSummary s = summarise(memory_errors(bloom_runs()));
     print("BLOOM topology runs, device", s);
     EXPECT_GE(s.rows, 75);
+    EXPECT_LE(s.median_abs_pct, 5.0);
+    EXPECT_LE(s.p90_abs_pct, 10.0);
+    EXPECT_LE(std::abs(s.bias_pct), 4.0);
+}
+
+TEST_F(PublishedMemory, DeviceMemoryOfBloomAndFlagPerfWithOneSetOfConstants) {
+    std::vector<double> errors = memory_errors(bloom_runs());
+    const std::vector<double> flagperf = memory_errors(flagperf_megatron_runs());
+    print("FlagPerf Megatron-core runs, device", summarise(flagperf));
+    EXPECT_EQ(flagperf.size(), 12U);
+    errors.insert(errors.end(), flagperf.begin(), flagperf.end());
+    const ErrorSummary s = summarise(errors);
+    print("BLOOM and FlagPerf Megatron-core, device", s);
     EXPECT_LE(s.median_abs_pct, 5.0);
     EXPECT_LE(s.p90_abs_pct, 10.0);
     EXPECT_LE(std::abs(s.bias_pct), 4.0);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "sim/plan/op_graph.hpp"
 #include "tests/support/jobs.hpp"
 
 /// Peak memory against figures measured by torch.cuda.max_memory_allocated, and monotonicities that users rely on.
@@ -71,6 +72,44 @@ TEST(PeakMemory, StatesFollowTheSchemeOfThePrecision) {
     EXPECT_NEAR(states("fp16", false), 16.0, 1e-9);  // 2 + 2 + 4 + 8
     EXPECT_NEAR(states("bf16", false), 18.0, 1e-9);  // fp32 gradients
     EXPECT_NEAR(states("bf16", true), 6.0 + 12.0 / 4.0, 1e-4);
+}
+
+/// Saved tensors of one Llama layer in units of s b h bytes (2-byte activations): Llama 3 8B (f = 3.5 h, g = a / 4)
+/// fused 2+2+3+2+2+2+14+7 = 34 sbh; unfused RMSNorm adds 4 sbh a norm, unfused SwiGLU 2 s b f.
+TEST(SavedTensors, OfFusedAndUnfusedLlamaLayers) {
+    const auto in_sbh = [](const std::string& model, const std::string& software) {
+        JobRequest request = test::tiny_request(1, 1);
+        request.model = model;
+        request.software = software;
+        request.precision = "bf16";
+        const Job job = test::valid_job(request);
+        const OpShapes shapes = op_shapes(job);
+        const ByteCount statistics = 2 * 8 * shapes.tokens + 4 * shapes.heads * shapes.tokens;  // means, rstd, LSE
+        const ByteCount saved = layer_block(job, shapes, false).saved - statistics;
+        return static_cast<double>(saved) / static_cast<double>(shapes.tokens * shapes.hidden);
+    };
+    EXPECT_DOUBLE_EQ(in_sbh("llama3-8b", "megatron-core-te"), 34.0);
+    EXPECT_DOUBLE_EQ(in_sbh("llama3-8b", "paddle"), 34.0 + 8.0 + 7.0);
+    const double gate = 2.0 * 11008.0 / 4096.0;  // Llama 2 7B: f = 11008, h = 4096, no grouped queries
+    EXPECT_DOUBLE_EQ(in_sbh("llama2-7b", "megatron-core-te"), 16.0 + 3.0 * gate);
+    EXPECT_DOUBLE_EQ(in_sbh("llama2-7b", "deepspeed"), 16.0 + 8.0 + 4.0 * gate);
+}
+
+/// memory_allocated between steps of NeMo Llama 3.1 8B on 8 GPUs, DP 4 CP 2: bf16 gradients, optimizer over 8 ranks:
+/// N (4 + 12 / 8).
+TEST(PeakMemory, StatesOfNemoBetweenSteps) {
+    JobRequest request = test::tiny_request(1, 32);
+    request.model = "llama3-8b";
+    request.cluster = "dgx-h100";
+    request.software = "nemo-te";
+    request.precision = "bf16";
+    request.gpus = 8;
+    request.cp = 2;
+    request.use_distributed_optimizer = true;
+    const Evaluation e = evaluate(test::valid_job(request));
+    EXPECT_EQ(e.graph.stages.front().parameters(), 8'030'261'248);
+    EXPECT_EQ(e.report.ranks.front().memory.states.total(), 44'166'436'864);
+    EXPECT_NEAR(static_cast<double>(e.report.ranks.front().memory.states.total()) / 44'271'689'728.0, 1.0, 0.0025);
 }
 
 TEST(PeakMemory, GPipeGrowsWithMicroBatchesAnd1F1BDoesNot) {
