@@ -21,6 +21,10 @@ const PassTime& of_pass(const BlockTimes& times, Pass pass) {
             return times.input_grad;
         case Pass::weight_grad:
             return times.weight_grad;
+        case Pass::vocab_forward:
+            return times.forward;
+        case Pass::vocab_backward:
+            return times.backward;
     }
     return times.forward;
 }
@@ -52,6 +56,26 @@ CommTime comm_time(const Job& job, const NetworkModel& network, const CommClass&
         return network.send_recv(comm.message, share_domain(job, comm.from_rank, comm.to_rank));
     }
     return network.collective(comm.kind, comm.message, group_placement(job, comm.axis));
+}
+
+Picoseconds given_duration(const StageTimes& times, const Work& work) {
+    if (work.pass == Pass::vocab_forward) return times.vocab_forward;
+    if (work.pass == Pass::vocab_backward) return times.vocab_backward;
+    const StageTimes::Stage& stage = times.stages[static_cast<std::size_t>(work.stage)];
+    switch (work.pass) {
+        case Pass::forward:
+            return stage.forward;
+        case Pass::backward:
+            return stage.input_grad + stage.weight_grad;
+        case Pass::input_grad:
+            return stage.input_grad;
+        case Pass::weight_grad:
+            return stage.weight_grad;
+        case Pass::vocab_forward:
+        case Pass::vocab_backward:
+            break;
+    }
+    return 0;
 }
 
 }  // namespace
@@ -106,23 +130,8 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
 Durations given_durations(const StageTimes& times, const TaskGraph& graph) {
     Durations result;
     for (const Work& work : graph.works) {
-        const StageTimes::Stage& stage = times.stages[static_cast<std::size_t>(work.stage)];
         WorkDuration duration;
-        Picoseconds& compute = duration.spent[static_cast<std::size_t>(Spent::compute)];
-        switch (work.pass) {
-            case Pass::forward:
-                compute = stage.forward;
-                break;
-            case Pass::backward:
-                compute = stage.input_grad + stage.weight_grad;
-                break;
-            case Pass::input_grad:
-                compute = stage.input_grad;
-                break;
-            case Pass::weight_grad:
-                compute = stage.weight_grad;
-                break;
-        }
+        duration.spent[static_cast<std::size_t>(Spent::compute)] = given_duration(times, work);
         result.works.push_back(duration);
     }
     result.comms.assign(graph.comm_classes.size(), {0, times.hop});

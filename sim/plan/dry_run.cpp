@@ -1,6 +1,7 @@
 #include "sim/plan/dry_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <tuple>
 
@@ -12,8 +13,11 @@ namespace {
 
 constexpr Picoseconds never = -1;
 
-Picoseconds duration(const StageTimes::Stage& times, Pass pass) {
-    switch (pass) {
+Picoseconds duration(const PassCosts& costs, const Action& action) {
+    if (action.pass == Pass::vocab_forward) return costs.vocab_forward;
+    if (action.pass == Pass::vocab_backward) return costs.vocab_backward;
+    const StageTimes::Stage& times = costs.stages[action.stage];
+    switch (action.pass) {
         case Pass::forward:
             return times.forward;
         case Pass::backward:
@@ -22,12 +26,28 @@ Picoseconds duration(const StageTimes::Stage& times, Pass pass) {
             return times.input_grad;
         case Pass::weight_grad:
             return times.weight_grad;
+        case Pass::vocab_forward:
+        case Pass::vocab_backward:
+            break;
     }
     return 0;
 }
 
-bool gives_gradient(Pass pass) {
-    return pass == Pass::backward || pass == Pass::input_grad;
+/// Which of the tables of ends holds the output of a pass.
+std::size_t table_of(Pass pass) {
+    switch (pass) {
+        case Pass::forward:
+            return 0;
+        case Pass::backward:
+        case Pass::input_grad:
+        case Pass::weight_grad:  // gives nothing to others
+            return 1;
+        case Pass::vocab_forward:
+            return 2;
+        case Pass::vocab_backward:
+            return 3;
+    }
+    return 0;
 }
 
 /// Each rank runs as far as its inputs let it; a rank that stops is taken up again when a pass that it may wait for
@@ -39,11 +59,14 @@ public:
           costs_(costs),
           run_(run),
           slots_(static_cast<std::size_t>(schedule.stages) * schedule.microbatches),
-          forward_end_(slots_, never),
-          gradient_end_(slots_, never),
           cursor_(schedule.actions.size(), 0),
           free_(schedule.actions.size(), 0),
           queued_(schedule.actions.size(), true) {
+        ends_.fill(std::vector<Picoseconds>(slots_, never));
+        const std::size_t shares = schedule.vocabulary ? schedule.actions.size() * schedule.microbatches : 0;
+        for (const Pass pass : {Pass::vocab_forward, Pass::vocab_backward}) {
+            ends_[table_of(pass)].assign(shares, never);
+        }
         run_ = {};
         run_.messages.reserve(2 * slots_);
         run_.start.resize(schedule.actions.size());
@@ -76,12 +99,33 @@ private:
         return static_cast<std::size_t>(stage) * schedule_.microbatches + microbatch;
     }
 
-    /// When the output of `producer`, a forward or a gradient, reaches rank r; `never` when it is not there yet.
+    Picoseconds& end_of(const Action& a) { return ends_[table_of(a.pass)][slot(a.stage, a.microbatch)]; }
+
+    /// When the output of `producer` reaches rank r; `never` when it is not there yet.
     Picoseconds arrival(const Action& producer, int r) const {
-        const bool forward = producer.pass == Pass::forward;
-        const Picoseconds end = (forward ? forward_end_ : gradient_end_)[slot(producer.stage, producer.microbatch)];
+        const Picoseconds end = ends_[table_of(producer.pass)][slot(producer.stage, producer.microbatch)];
         if (end == never) return never;
-        return schedule_.rank_of(producer.stage, producer.microbatch) == r ? end : end + costs_.hop;
+        const int from =
+            is_vocabulary(producer.pass) ? producer.stage : schedule_.rank_of(producer.stage, producer.microbatch);
+        return from == r ? end : end + costs_.hop;
+    }
+
+    /// Calls use(producer) for the vocabulary pass of every rank; stops and returns false when it does.
+    template <class Use>
+    bool each_rank(Pass pass, int microbatch, Use use) const {
+        for (int r = 0; r < static_cast<int>(schedule_.actions.size()); ++r) {
+            if (!use(Action{r, microbatch, pass})) return false;
+        }
+        return true;
+    }
+
+    /// The gradient that a stage's backward starts from.
+    template <class Use>
+    bool each_gradient(const Action& a, Use use) const {
+        if (a.stage + 1 < schedule_.stages) return use(Action{a.stage + 1, a.microbatch, Pass::input_grad});
+        if (!schedule_.vocabulary) return true;
+        const bool early = schedule_.vocabulary == VocabularySplit::one_barrier;
+        return each_rank(early ? Pass::vocab_forward : Pass::vocab_backward, a.microbatch, use);
     }
 
     /// Calls use(producer) for every input of the action; stops and returns false when it does.
@@ -92,10 +136,13 @@ private:
                 return a.stage == 0 || use(Action{a.stage - 1, a.microbatch, Pass::forward});
             case Pass::backward:
             case Pass::input_grad:
-                return use(Action{a.stage, a.microbatch, Pass::forward}) &&
-                       (a.stage + 1 == schedule_.stages || use(Action{a.stage + 1, a.microbatch, Pass::input_grad}));
+                return use(Action{a.stage, a.microbatch, Pass::forward}) && each_gradient(a, use);
             case Pass::weight_grad:
                 return use(Action{a.stage, a.microbatch, Pass::input_grad});
+            case Pass::vocab_forward:
+                return use(Action{schedule_.stages - 1, a.microbatch, Pass::forward});
+            case Pass::vocab_backward:
+                return each_rank(Pass::vocab_forward, a.microbatch, use);
         }
         return true;
     }
@@ -126,7 +173,7 @@ private:
         }
         for (std::size_t i = first; i < last; ++i) {
             run_.start[r][i] = start;
-            start += duration(costs_.stages[list[i].stage], list[i].pass);
+            start += duration(costs_, list[i]);
             run_.end[r][i] = start;
         }
         free_[r] = start;
@@ -138,15 +185,43 @@ private:
     /// Makes the output of an action on rank r known, and takes up the rank that consumes it.
     void publish(const Action& a, int r, Picoseconds end) {
         const bool forward = a.pass == Pass::forward;
-        if (!forward && !gives_gradient(a.pass)) return;
-        (forward ? forward_end_ : gradient_end_)[slot(a.stage, a.microbatch)] = end;
+        if (a.pass == Pass::weight_grad) return;
+        end_of(a) = end;
+        if (is_vocabulary(a.pass) || (forward && schedule_.vocabulary && a.stage + 1 == schedule_.stages)) {
+            meet(a);
+            return;
+        }
         const int consumer = forward ? a.stage + 1 : a.stage - 1;
         if (consumer < 0 || consumer == schedule_.stages) return;
         const int to = schedule_.rank_of(consumer, a.microbatch);
         if (to == r) return;
         run_.messages.push_back({r, to, consumer, a.microbatch, forward, end});
-        if (!queued_[to]) ready_.push_back(to);
-        queued_[to] = true;
+        take_up(to);
+    }
+
+    void take_up(int rank) {
+        if (!queued_[rank]) ready_.push_back(rank);
+        queued_[rank] = true;
+    }
+
+    /// Ranks meet after the last stage's forward, and when all have run S, or T.
+    void meet(const Action& a) {
+        Picoseconds last = end_of(a);
+        const bool complete = a.pass == Pass::forward || each_rank(a.pass, a.microbatch, [&](const Action& producer) {
+                                  const Picoseconds end = end_of(producer);
+                                  last = std::max(last, end);
+                                  return end != never;
+                              });
+        if (!complete) return;
+        for (int r = 0; r < static_cast<int>(cursor_.size()); ++r) take_up(r);
+        const bool no_gradient = schedule_.vocabulary == VocabularySplit::one_barrier;
+        if (a.pass == Pass::vocab_backward && no_gradient) return;
+        run_.meetings.push_back({meeting_kind(a.pass), a.microbatch, last});
+    }
+
+    static Meeting::Kind meeting_kind(Pass pass) {
+        if (pass == Pass::forward) return Meeting::Kind::hidden_state;
+        return pass == Pass::vocab_forward ? Meeting::Kind::logits : Meeting::Kind::gradient;
     }
 
     Deadlock::Waiting waiting(int r) const {
@@ -179,11 +254,11 @@ private:
     const PassCosts& costs_;
     DryRun& run_;
     std::size_t slots_;
-    std::vector<Picoseconds> forward_end_;   ///< of (stage, micro-batch): when its activation leaves
-    std::vector<Picoseconds> gradient_end_;  ///< of (stage, micro-batch): when its input gradient leaves
-    std::vector<std::size_t> cursor_;        ///< per rank, the next action
-    std::vector<Picoseconds> free_;          ///< per rank, end of its last action
-    std::vector<int> ready_;                 ///< ranks to take up
+    /// Of (stage, micro-batch): when its activation and its input gradient leave; of (rank, micro-batch): S and T.
+    std::array<std::vector<Picoseconds>, 4> ends_;
+    std::vector<std::size_t> cursor_;  ///< per rank, the next action
+    std::vector<Picoseconds> free_;    ///< per rank, end of its last action
+    std::vector<int> ready_;           ///< ranks to take up
     std::vector<char> queued_;
 };
 
@@ -206,10 +281,16 @@ void sort_messages(std::vector<Message>& messages) {
     });
 }
 
+void sort_meetings(std::vector<Meeting>& meetings) {
+    std::sort(meetings.begin(), meetings.end(), [](const Meeting& a, const Meeting& b) {
+        return std::tuple(a.key, a.microbatch, a.kind) < std::tuple(b.key, b.microbatch, b.kind);
+    });
+}
+
 }  // namespace
 
 PassCosts unit_costs(int stages) {
-    return {std::vector<StageTimes::Stage>(static_cast<std::size_t>(stages), {1, 1, 1}), 0};
+    return {std::vector<StageTimes::Stage>(static_cast<std::size_t>(stages), {1, 1, 1}), 0, 1, 1};
 }
 
 Picoseconds longest_rank_span(const DryRun& run) {
@@ -233,6 +314,7 @@ std::string to_string(const Deadlock& deadlock) {
 bool dry_run(const Schedule& schedule, const PassCosts& costs, DryRun& run, Deadlock& deadlock) {
     const bool completed = Evaluation(schedule, costs, run).complete(deadlock);
     sort_messages(run.messages);
+    sort_meetings(run.meetings);
     for (const std::vector<Action>& list : schedule.actions) {
         run.peak_in_flight.push_back(peak_alive(list, Pass::weight_grad));
         run.peak_in_flight_to_input_grad.push_back(peak_alive(list, Pass::input_grad));

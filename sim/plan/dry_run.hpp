@@ -13,9 +13,11 @@ namespace foreshard {
 struct PassCosts {
     std::vector<StageTimes::Stage> stages;  ///< one entry per stage; backward = input_grad + weight_grad
     Picoseconds hop = 0;                    ///< between different ranks
+    Picoseconds vocab_forward = 0;          ///< of S on every rank
+    Picoseconds vocab_backward = 0;         ///< of T
 };
 
-/// f = i = w = one unit, no latency.
+/// f = i = w = s = t = one unit, no latency.
 PassCosts unit_costs(int stages);
 
 /// An activation (forward) or gradient that moves between two ranks.
@@ -28,11 +30,24 @@ struct Message {
     Picoseconds key = 0;  ///< end of its producer
 };
 
+/// Where all ranks meet in a split vocabulary.
+struct Meeting {
+    enum class Kind : std::uint8_t {
+        hidden_state,  ///< last stage's output to all ranks, for S
+        logits,        ///< what S leaves: softmax statistics, and with one barrier the input gradient
+        gradient,      ///< what T leaves: input gradient of the output layer (two barriers, interlaced)
+    };
+    Kind kind = Kind::hidden_state;
+    std::int32_t microbatch = 0;
+    Picoseconds key = 0;  ///< end of its last producer
+};
+
 struct DryRun {
     std::vector<std::vector<Picoseconds>> start;  ///< like Schedule::actions
     std::vector<std::vector<Picoseconds>> end;
     Picoseconds makespan = 0;
     std::vector<Message> messages;                  ///< in one global order: (key, direction, stage, micro-batch)
+    std::vector<Meeting> meetings;                  ///< in one global order: (key, micro-batch, kind)
     std::vector<int> peak_in_flight;                ///< per rank, chunk activations from start of F to end of B or W
     std::vector<int> peak_in_flight_to_input_grad;  ///< the same, released at the end of I
 };

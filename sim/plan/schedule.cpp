@@ -43,7 +43,8 @@ Schedule read_schedule_file(const Job& job) {
     ScheduleShape shape{.ranks = job.plan.pp,
                         .microbatches = static_cast<int>(microbatch_count(job)),
                         .chunks = std::nullopt,
-                        .placement = job.plan.placement};
+                        .placement = job.plan.placement,
+                        .vocabulary = vocabulary_split(job.plan.schedule)};
     if (file.vpp_given) shape.chunks = job.plan.vpp;
     return parse_schedule_csv(file.name, file.text, shape);
 }
@@ -60,8 +61,16 @@ char letter(Pass pass) {
             return 'I';
         case Pass::weight_grad:
             return 'W';
+        case Pass::vocab_forward:
+            return 'S';
+        case Pass::vocab_backward:
+            return 'T';
     }
     return '?';
+}
+
+bool is_vocabulary(Pass pass) {
+    return pass == Pass::vocab_forward || pass == Pass::vocab_backward;
 }
 
 std::string to_string(const Action& action) {
@@ -96,6 +105,12 @@ Schedule make_schedule(const Job& job) {
             const int group = plan.microbatch_group_size > 0 ? plan.microbatch_group_size : plan.pp;
             return interleaved_schedule(plan.pp, m, plan.vpp, group);
         }
+        case ScheduleKind::vocab_1:
+        case ScheduleKind::vocab_2:
+        case ScheduleKind::interlaced:
+            return vocabulary_schedule(plan.pp, m, *vocabulary_split(plan.schedule));
+        case ScheduleKind::v_half_vocab_1:
+            break;
     }
     return {};
 }

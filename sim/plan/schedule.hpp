@@ -12,11 +12,13 @@
 namespace foreshard {
 
 /// F forward; B full backward, which releases its input gradient at its end; I input gradient; W weight gradient.
-enum class Pass : std::uint8_t { forward, backward, input_grad, weight_grad };
+/// Vocabulary-parallel pipelines: S logits of a rank's share of the vocabulary, T their gradients.
+enum class Pass : std::uint8_t { forward, backward, input_grad, weight_grad, vocab_forward, vocab_backward };
+bool is_vocabulary(Pass pass);
 char letter(Pass pass);
 
 struct Action {
-    std::int32_t stage = 0;
+    std::int32_t stage = 0;  ///< S and T: the rank, whose share of the vocabulary it is
     std::int32_t microbatch = 0;
     Pass pass = Pass::forward;
     bool fused_with_next = false;  ///< one unit with the next action: starts when both can, outputs leave at its end
@@ -37,6 +39,8 @@ struct Schedule {
     std::vector<int> stage_rank;
     /// Direction of every micro-batch; empty when all go the same way.
     std::vector<std::uint8_t> direction;
+    /// Set when every rank runs S and T of every micro-batch.
+    std::optional<VocabularySplit> vocabulary = std::nullopt;
 
     int rank_of(int stage, int microbatch) const {
         const int d = direction.empty() ? 0 : direction[static_cast<std::size_t>(microbatch)];
@@ -56,6 +60,10 @@ Schedule one_f_one_b_schedule(int p, int m);  ///< PipeDream-flush
 /// Megatron's interleaved 1F1B (schedules.py get_schedule_table); `group` micro-batches per chunk turn.
 Schedule interleaved_schedule(int p, int m, int v, int group);
 
+/// Vocabulary-parallel 1F1B (arXiv 2411.05288). With b = 2 f the makespan is (m + p - 1)(f + b) + m (s + t); a rank
+/// holds as many micro-batches as 1F1B and 2 (two barriers), 1 (one barrier) or p / 2 (interlaced) more.
+Schedule vocabulary_schedule(int p, int m, VocabularySplit split);
+
 /// The job's schedule, from its name or its file. Precondition: check(job) is empty.
 /// @throws InputError when a schedule file is malformed or invalid
 Schedule make_schedule(const Job& job);
@@ -67,8 +75,9 @@ struct ScheduleFault {
     int rank = -1;
     int index = -1;
 };
-/// Empty when every micro-batch runs F and (B or I then W) once on every stage, on the stage's rank, in an order that
-/// completes. Precondition: stage_rank and direction have the sizes that Schedule says.
+/// Empty when every micro-batch runs F and (B or I then W) once on every stage, on the stage's rank, and with a split
+/// vocabulary S then T once on every rank, in an order that completes. Precondition: stage_rank and direction have the
+/// sizes that Schedule says.
 std::optional<ScheduleFault> locate_fault(const Schedule& schedule);
 
 /// What is wrong with a schedule: empty when every micro-batch runs F and (B or I then W) once on every stage, on the

@@ -15,7 +15,9 @@ namespace {
 class PassCheck {
 public:
     explicit PassCheck(const Schedule& schedule)
-        : schedule_(schedule), seen_(static_cast<std::size_t>(schedule.stages) * schedule.microbatches) {}
+        : schedule_(schedule),
+          seen_(static_cast<std::size_t>(schedule.stages) * schedule.microbatches),
+          vocabulary_seen_(schedule.vocabulary ? schedule.actions.size() * schedule.microbatches : 0) {}
 
     std::optional<ScheduleFault> run() {
         for (int r = 0; r < static_cast<int>(schedule_.actions.size()); ++r) {
@@ -27,6 +29,9 @@ public:
             for (int s = 0; s < schedule_.stages; ++s) {
                 if (auto fault = check_passes(s, k)) return fault;
             }
+            for (int r = 0; schedule_.vocabulary && r < static_cast<int>(schedule_.actions.size()); ++r) {
+                if (auto fault = check_vocabulary_passes(r, k)) return fault;
+            }
         }
         return std::nullopt;
     }
@@ -34,7 +39,7 @@ public:
 private:
     /// Place in the rank's list of each pass, -1 when it is not there.
     struct Places {
-        std::array<int, 4> at{-1, -1, -1, -1};
+        std::array<int, 6> at{-1, -1, -1, -1, -1, -1};
         int& operator[](Pass pass) { return at[static_cast<std::size_t>(pass)]; }
     };
 
@@ -42,21 +47,29 @@ private:
         return seen_[static_cast<std::size_t>(stage) * schedule_.microbatches + microbatch];
     }
 
+    Places& vocabulary_places(int rank, int microbatch) {
+        return vocabulary_seen_[static_cast<std::size_t>(rank) * schedule_.microbatches + microbatch];
+    }
+
     std::optional<ScheduleFault> check_action(int r, int i) {
         const Action& a = schedule_.actions[r][i];
         const auto fault = [&](const std::string& why) {
             return ScheduleFault{fmt::format("{} on rank {}: {}", to_string(a), r, why), r, i};
         };
-        if (a.stage < 0 || a.stage >= schedule_.stages) {
+        const bool vocabulary = is_vocabulary(a.pass);
+        if (vocabulary && !schedule_.vocabulary) return fault("only a vocabulary-parallel schedule has passes S and T");
+        if (vocabulary && a.stage != r)
+            return fault(fmt::format("wrong rank, share {} is on rank {}", a.stage, a.stage));
+        if (!vocabulary && (a.stage < 0 || a.stage >= schedule_.stages)) {
             return fault(fmt::format("stage {} is out of range, stages are 0 to {}", a.stage, schedule_.stages - 1));
         }
         if (a.microbatch < 0 || a.microbatch >= schedule_.microbatches) {
             return fault(fmt::format("micro-batch {} is out of range, micro-batches are 0 to {}", a.microbatch,
                                      schedule_.microbatches - 1));
         }
-        const int expected = schedule_.rank_of(a.stage, a.microbatch);
+        const int expected = vocabulary ? r : schedule_.rank_of(a.stage, a.microbatch);
         if (expected != r) return fault(fmt::format("wrong rank, stage {} is on rank {}", a.stage, expected));
-        int& place = places(a.stage, a.microbatch)[a.pass];
+        int& place = (vocabulary ? vocabulary_places(r, a.microbatch) : places(a.stage, a.microbatch))[a.pass];
         if (place >= 0) return fault(fmt::format("duplicate, action {} of the rank is the same", place + 1));
         place = i;
         if (a.fused_with_next && i + 1 == static_cast<int>(schedule_.actions[r].size())) {
@@ -84,6 +97,18 @@ private:
         return std::nullopt;
     }
 
+    std::optional<ScheduleFault> check_vocabulary_passes(int r, int k) {
+        Places& at = vocabulary_places(r, k);
+        const auto fault = [&](Pass pass, const char* what, int index) {
+            return ScheduleFault{fmt::format("{} {} rank {}", to_string(Action{r, k, pass}), what, r), r, index};
+        };
+        for (const Pass pass : {Pass::vocab_forward, Pass::vocab_backward}) {
+            if (at[pass] < 0) return fault(pass, "is missing on", size_of_list(r));
+        }
+        if (at[Pass::vocab_backward] > at[Pass::vocab_forward]) return std::nullopt;
+        return fault(Pass::vocab_backward, "comes before its S on", at[Pass::vocab_backward]);
+    }
+
     ScheduleFault at_place(int s, int k, int index, const char* what) const {
         const int r = schedule_.rank_of(s, k);
         return {fmt::format("stage {}, micro-batch {} on rank {} {}", s, k, r, what), r, index};
@@ -103,6 +128,7 @@ private:
 
     const Schedule& schedule_;
     std::vector<Places> seen_;
+    std::vector<Places> vocabulary_seen_;  ///< of (rank, micro-batch)
 };
 
 }  // namespace

@@ -51,6 +51,10 @@ std::optional<Pass> parse_pass(char c) {
             return Pass::input_grad;
         case 'W':
             return Pass::weight_grad;
+        case 'S':
+            return Pass::vocab_forward;
+        case 'T':
+            return Pass::vocab_backward;
         default:
             return std::nullopt;
     }
@@ -112,7 +116,8 @@ private:
     void add(const Action& action) {
         grid_.actions.back().push_back(action);
         grid_.cell.back().push_back(cell_);
-        grid_.extent.stages = std::max(grid_.extent.stages, action.stage + 1);
+        // S and T name a rank, not a stage.
+        if (!is_vocabulary(action.pass)) grid_.extent.stages = std::max(grid_.extent.stages, action.stage + 1);
         grid_.extent.microbatches = std::max(grid_.extent.microbatches, action.microbatch + 1);
         ++grid_.action_count;
     }
@@ -122,7 +127,7 @@ private:
         Action action;
         action.stage = parse_index(rest, cell);
         const std::optional<Pass> pass = rest.empty() ? std::nullopt : parse_pass(rest.front());
-        if (!pass) fail(cell, "after the stage must come a pass: F, B, I or W");
+        if (!pass) fail(cell, "after the stage must come a pass: F, B, I or W (or S, T)");
         action.pass = *pass;
         rest.remove_prefix(1);
         action.microbatch = parse_index(rest, cell);
@@ -161,6 +166,7 @@ public:
         schedule_.ranks = shape.ranks;
         schedule_.microbatches = shape.microbatches.value_or(grid_.extent.microbatches);
         schedule_.actions = std::move(grid_.actions);
+        schedule_.vocabulary = shape.vocabulary;
     }
 
     Schedule build() {
@@ -260,7 +266,7 @@ private:
         for (const bool forwards : {true, false}) {
             for (int r = 0; r < shape_.ranks; ++r) {
                 for (const Action& a : schedule_.actions[r]) {
-                    if (forwards == (a.pass == Pass::forward)) place(a, r, result);
+                    if (forwards == (a.pass == Pass::forward) && !is_vocabulary(a.pass)) place(a, r, result);
                 }
             }
         }

@@ -5,15 +5,17 @@
 
 #include "sim/plan/schedule.hpp"
 
-/// Schedules as CSV: a line per rank, a cell per action (`2F0`, `3I1`, `3W1`, `3B1`, fused pair `0F3&1B0`).
+/// Schedules as CSV: a line per rank, a cell per action (`2F0`, `3I1`, `3W1`, `3B1`, fused pair `0F3&1B0`; of a
+/// split vocabulary `3S1`, `3T1`).
 namespace foreshard {
 
 /// What a schedule file is checked against; unset values are read from the file.
 struct ScheduleShape {
-    int ranks = 0;                       ///< always known: pp
-    std::optional<int> microbatches;     ///< from the batch
-    std::optional<int> chunks;           ///< --vpp
-    std::optional<Placement> placement;  ///< --placement
+    int ranks = 0;                                             ///< always known: pp
+    std::optional<int> microbatches;                           ///< from the batch
+    std::optional<int> chunks;                                 ///< --vpp
+    std::optional<Placement> placement;                        ///< --placement
+    std::optional<VocabularySplit> vocabulary = std::nullopt;  ///< of --schedule; without it S and T are refused
 };
 
 /// Reads and validates a grid. Empty cells are skipped.

@@ -29,11 +29,13 @@ Account of_spent(const Task& task, Spent spent) {
     if (task.kind == TaskKind::step_end) return Account::host;
     switch (task.pass) {
         case Pass::forward:
+        case Pass::vocab_forward:
             return Account::forward;
         case Pass::weight_grad:
             return Account::weight_grad;
         case Pass::backward:
         case Pass::input_grad:
+        case Pass::vocab_backward:
             return Account::backward;
     }
     return Account::forward;

@@ -10,7 +10,27 @@ std::int64_t microbatch_count(const Job& job) {
     return job.global_batch / (job.micro_batch * job.plan.dp);
 }
 
+std::optional<VocabularySplit> vocabulary_split(ScheduleKind kind) {
+    switch (kind) {
+        case ScheduleKind::none:
+        case ScheduleKind::naive:
+        case ScheduleKind::gpipe:
+        case ScheduleKind::one_f_one_b:
+        case ScheduleKind::interleaved:
+            return std::nullopt;
+        case ScheduleKind::vocab_1:
+        case ScheduleKind::v_half_vocab_1:
+            return VocabularySplit::two_barriers;
+        case ScheduleKind::vocab_2:
+            return VocabularySplit::one_barrier;
+        case ScheduleKind::interlaced:
+            return VocabularySplit::interlaced;
+    }
+    return std::nullopt;
+}
+
 Placement default_placement(ScheduleKind kind) {
+    if (kind == ScheduleKind::v_half_vocab_1) return Placement::v;
     return kind == ScheduleKind::interleaved ? Placement::loop : Placement::linear;
 }
 

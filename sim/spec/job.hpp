@@ -21,7 +21,9 @@ struct StageTimes {
         Picoseconds weight_grad = 0;
     };
     std::vector<Stage> stages;
-    Picoseconds hop = 0;  ///< latency of a message between two ranks; pure delay, it occupies nothing
+    Picoseconds hop = 0;             ///< latency of a message between two ranks; pure delay, it occupies nothing
+    Picoseconds vocab_forward = 0;   ///< of S on every rank, where the vocabulary is split over ranks
+    Picoseconds vocab_backward = 0;  ///< of T
 };
 
 /// A file of actions in place of a named schedule; parsed in plan/.

@@ -122,6 +122,8 @@ StageTimes read_stage_times(const Json& value, const std::string& source, const 
     for (const JsonObject& stage : root.objects("stages")) times.stages.push_back(read_stage(stage, unit));
     if (times.stages.empty()) root.fail("stages", "there must be at least one stage");
     times.hop = read_time(root, "hop", unit).value_or(0);
+    times.vocab_forward = read_time(root, "s", unit).value_or(0);
+    times.vocab_backward = read_time(root, "t", unit).value_or(0);
     root.finish();
     return times;
 }
@@ -159,7 +161,10 @@ OrderedJson to_json(const StageTimes& times) {
     for (const StageTimes::Stage& stage : times.stages) {
         stages.push_back({{"f", stage.forward}, {"i", stage.input_grad}, {"w", stage.weight_grad}});
     }
-    return {{"unit", "ps"}, {"stages", stages}, {"hop", times.hop}};
+    OrderedJson out = {{"unit", "ps"}, {"stages", stages}, {"hop", times.hop}};
+    if (times.vocab_forward > 0) out["s"] = times.vocab_forward;
+    if (times.vocab_backward > 0) out["t"] = times.vocab_backward;
+    return out;
 }
 
 OrderedJson to_json(const ParallelPlan& plan) {

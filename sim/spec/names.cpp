@@ -53,6 +53,14 @@ std::string_view to_string(ScheduleKind kind) {
             return "1f1b";
         case ScheduleKind::interleaved:
             return "interleaved-1f1b";
+        case ScheduleKind::vocab_1:
+            return "1f1b-vocab-1";
+        case ScheduleKind::vocab_2:
+            return "1f1b-vocab-2";
+        case ScheduleKind::interlaced:
+            return "1f1b-interlaced";
+        case ScheduleKind::v_half_vocab_1:
+            return "v-half-vocab-1";
     }
     return "";
 }

@@ -11,8 +11,28 @@
 /// How a model is spread over ranks and how its micro-batches are ordered.
 namespace foreshard {
 
-enum class ScheduleKind { none, naive, gpipe, one_f_one_b, interleaved };
+enum class ScheduleKind {
+    none,
+    naive,
+    gpipe,
+    one_f_one_b,
+    interleaved,
+    vocab_1,     ///< 1F1B, vocabulary layers over all ranks, two barriers a micro-batch
+    vocab_2,     ///< the same with one barrier
+    interlaced,  ///< the same, all ranks run the vocabulary layers at once
+    v_half_vocab_1,
+};
 std::string_view to_string(ScheduleKind kind);
+
+/// How the output layer, cut over the vocabulary, is spread over all pipeline ranks (vocabulary parallelism,
+/// arXiv 2411.05288). Pass S computes a rank's logits, pass T its gradients.
+enum class VocabularySplit {
+    two_barriers,  ///< algorithm 1: softmax statistics are reduced after S, the input gradient after T
+    one_barrier,   ///< algorithm 2: S gives the input gradient too, one reduction; T only weight gradients
+    interlaced,    ///< S and T of all ranks at the same time, as under tensor parallelism, with exposed collectives
+};
+/// Empty for schedules that leave the output layer on the last stage.
+std::optional<VocabularySplit> vocabulary_split(ScheduleKind kind);
 
 /// Which rank runs which stage. `stage_count` stages over `p` ranks.
 enum class Placement { linear, loop, v, snake, bidirectional };

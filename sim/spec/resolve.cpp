@@ -69,7 +69,11 @@ private:
     void read_times_and_schedule() {
         if (request_.stage_times) job_.stage_times = load_or_take(*request_.stage_times, load_stage_times);
         if (!request_.schedule_file) return;
-        if (request_.schedule) throw InputError("--schedule", "", "cannot be combined with --schedule-file");
+        if (request_.schedule && !vocabulary_split(parse_schedule(*request_.schedule))) {
+            throw InputError("--schedule", "",
+                             "cannot be combined with --schedule-file, unless it is a vocabulary-parallel schedule and "
+                             "says how the file's passes S and T depend on each other");
+        }
         job_.schedule_file = load_or_take(*request_.schedule_file, [](const std::string& name) {
             return ScheduleFile{.name = name, .text = read_text_file(name)};
         });
