@@ -82,7 +82,7 @@ void add_batch(Group group) {
 }
 
 void add_pipeline(Group group) {
-    group.value("--schedule", &R::schedule, "none, naive, gpipe, 1f1b or interleaved-1f1b");
+    group.value("--schedule", &R::schedule, "none, naive, gpipe, 1f1b, interleaved-1f1b, 1f1b-vocab-1, ...");
     group.value("--placement", &R::placement, "linear, loop, v, snake or bidirectional");
     group.value("--microbatch-group-size,--microbatch-group-size-per-virtual-pipeline-stage", &R::microbatch_group_size,
                 "Micro-batches a chunk's turn (default pp)");

@@ -99,7 +99,8 @@ OrderedJson ranks_json(const Evaluation& e) {
 }
 
 std::string segment_kind(const PathSegment& s) {
-    static constexpr const char* passes[] = {"forward", "backward", "input_grad", "weight_grad"};
+    static constexpr const char* passes[] = {"forward",     "backward",      "input_grad",
+                                             "weight_grad", "vocab_forward", "vocab_backward"};
     switch (s.kind) {
         case TaskKind::pass:
             return passes[static_cast<int>(s.pass)];
@@ -114,6 +115,8 @@ std::string segment_kind(const PathSegment& s) {
             return "optimizer";
         case TaskKind::param_gather:
             return "param_gather";
+        case TaskKind::vocabulary:
+            return "vocabulary_collective";
         case TaskKind::step_end:
             return "step_end";
     }

@@ -121,7 +121,8 @@ void ChromeTrace::number_chunks() {
 }
 
 void ChromeTrace::add_process(int rank) {
-    const std::vector<int>& stages = graph_.rank_stages[static_cast<std::size_t>(rank)];
+    std::vector<int> stages = graph_.rank_stages[static_cast<std::size_t>(rank)];
+    std::erase_if(stages, [&](int stage) { return stage >= static_cast<int>(graph_.layout.size()); });
     const std::string name =
         fmt::format("pp rank {} ({} {})", rank, stages.size() == 1 ? "stage" : "stages", fmt::join(stages, ", "));
     events_.add(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"{}"}}}})", rank, name);
@@ -139,6 +140,7 @@ void ChromeTrace::add_lane(const TraceLane& lane) {
 std::string ChromeTrace::name_of(std::int32_t id, const Task& task) const {
     switch (task.kind) {
         case TaskKind::pass: {
+            if (is_vocabulary(task.pass)) return fmt::format("{} mb{}", letter(task.pass), task.microbatch);
             const auto rank = static_cast<std::size_t>(graph_.rank_of(id));
             const int chunk = chunk_of_[rank * graph_.stages.size() + static_cast<std::size_t>(task.stage)];
             return fmt::format("{} mb{} c{}", letter(task.pass), task.microbatch, chunk);
@@ -150,6 +152,7 @@ std::string ChromeTrace::name_of(std::int32_t id, const Task& task) const {
         case TaskKind::embedding_reduce:
         case TaskKind::optimizer:
         case TaskKind::param_gather:
+        case TaskKind::vocabulary:
         case TaskKind::step_end:
             return task_name(graph_, id);
     }
@@ -273,7 +276,8 @@ std::int32_t ChromeTrace::maker(const Task& send) const {
 std::int32_t ChromeTrace::user(const Task& recv, std::int32_t waiting) const {
     for (std::int32_t id = waiting; id < graph_.stream_of(waiting).last; ++id) {
         const Task& task = task_at(id);
-        const bool same_way = task.pass != Pass::weight_grad && goes_forward(task) == goes_forward(recv);
+        const bool same_way =
+            task.pass != Pass::weight_grad && !is_vocabulary(task.pass) && goes_forward(task) == goes_forward(recv);
         if (task.stage == recv.stage && task.microbatch == recv.microbatch && same_way) return id;
     }
     return waiting;

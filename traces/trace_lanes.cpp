@@ -13,6 +13,7 @@ std::string stream_name(const Stream& stream) {
         case Lane::compute:
         case Lane::dp:
         case Lane::embedding:
+        case Lane::vocabulary:
             return std::string(to_string(stream.lane));
         case Lane::send_forward:
         case Lane::send_backward:

@@ -40,8 +40,9 @@ double nvls_efficiency(int capability) {
     return capability >= 90 ? nccl::nvls_efficiency_hopper : 0.0;
 }
 
-/// Steps of a ring, each moving 1/ranks of the message.
+/// Steps of a ring, each moving 1/ranks of the message; NCCL counts a broadcast, a chain of slices, as `ranks`.
 int ring_steps(CollectiveKind kind, int ranks) {
+    if (kind == CollectiveKind::broadcast) return ranks;
     return (kind == CollectiveKind::all_reduce ? 2 : 1) * (ranks - 1);
 }
 
@@ -94,6 +95,8 @@ double smooth_tree_correction(NcclProtocol protocol, Bytes message) {
 }
 
 bool NcclTuner::available(CollectiveKind kind, NcclAlgorithm algorithm, NcclProtocol protocol) const {
+    // NCCL broadcasts by ring only (src/graph/tuning.cc).
+    if (kind == CollectiveKind::broadcast && algorithm != NcclAlgorithm::ring) return false;
     const bool all_reduce = kind == CollectiveKind::all_reduce;
     const bool simple = protocol == NcclProtocol::simple;
     const bool nvls = topology_.nvls.channels >= 2 && simple;

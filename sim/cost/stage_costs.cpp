@@ -6,7 +6,14 @@
 namespace foreshard {
 
 StageCost StageCoster::compute(const StageContents& contents) const {
-    const StageOps stage = std::move(build_stage_ops(job_, {contents}).front());
+    return price(build_stage_ops(job_, {contents}).front());
+}
+
+StageCost StageCoster::vocabulary_share() const {
+    return price(vocabulary_share_ops(job_, op_shapes(job_)));
+}
+
+StageCost StageCoster::price(const StageOps& stage) const {
     std::vector<BlockTimes> blocks;
     blocks.reserve(stage.blocks.size());
     for (const OpBlock& block : stage.blocks) blocks.push_back(timer_.time(block));

@@ -29,11 +29,15 @@ public:
 
     const StageCost& cost(const StageContents& contents);
 
+    /// A rank's share of the vocabulary layers, where all pipeline ranks hold one: forward is S, backward T.
+    StageCost vocabulary_share() const;
+
 private:
     /// Embedding, dense layers, expert layers, MTP layers, loss: all that a stage's time depends on.
     using Key = std::tuple<bool, int, int, int, bool>;
 
     StageCost compute(const StageContents& contents) const;
+    StageCost price(const StageOps& stage) const;
 
     const Job& job_;
     PassTimer timer_;

@@ -47,6 +47,12 @@ public:
         for (const auto& list : schedule_.actions) actions_ += static_cast<double>(list.size());
         for (const auto& list : schedule_.actions) split_ |= splits_backward(list);
         costs_.hop = to_picoseconds(slowest_hop(network));
+        if (schedule_.vocabulary) {
+            const StageCost share = coster_.vocabulary_share();
+            costs_.vocab_forward = share.forward;
+            costs_.vocab_backward = share.backward;
+            share_parameters_ = share.parameters;
+        }
     }
 
     std::vector<StageContents> run() {
@@ -83,6 +89,7 @@ private:
     Schedule schedule_;
     PassCosts costs_;
     std::vector<Picoseconds> optimizer_;  ///< per rank
+    std::int64_t share_parameters_ = 0;   ///< of the vocabulary, where every rank holds a share
     double actions_ = 0.0;
     double spent_ = 0.0;
     bool split_ = false;
@@ -124,9 +131,10 @@ void Balancer::price(const Counts& counts) {
 }
 
 void Balancer::price_optimizer(const std::vector<StageContents>& stages) {
-    std::vector<double> owned(static_cast<std::size_t>(schedule_.ranks), 0.0);
     const bool sharded = shards_optimizer(job_.plan);
     const double replicas = sharded ? job_.plan.dp * job_.plan.cp : 1.0;
+    std::vector<double> owned(static_cast<std::size_t>(schedule_.ranks),
+                              static_cast<double>(share_parameters_) / replicas);
     const double expert_replicas = sharded ? expert_data_parallel(job_) : 1.0;
     for (std::size_t i = 0; i < schedule_.stage_rank.size(); ++i) {
         const StageCost& cost = coster_.cost(stages[i % stages.size()]);

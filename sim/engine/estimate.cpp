@@ -71,6 +71,8 @@ void StepBound::take_given_costs() {
     for (const StageTimes::Stage& s : job_.stage_times->stages) {
         costs_.stages.push_back({s.forward, s.input_grad + s.weight_grad, s.input_grad, s.weight_grad});
     }
+    costs_.vocab_forward = job_.stage_times->vocab_forward;
+    costs_.vocab_backward = job_.stage_times->vocab_backward;
     for (const std::vector<int>& rank : shape_.stage_rank) {
         costs_.hop.emplace_back();
         for (std::size_t s = 0; s + 1 < rank.size(); ++s) {
@@ -102,6 +104,16 @@ void StepBound::compute_costs() {
     stage_parameters_.resize(static_cast<std::size_t>(shape_.ranks));
     std::vector<double> dense(stage_parameters_.size(), 0.0);
     std::vector<double> expert(stage_parameters_.size(), 0.0);
+    if (shape_.vocabulary) {
+        const StageCost share = coster.vocabulary_share();
+        costs_.vocab_forward = share.forward;
+        // Where T is cut in two, each part is rounded.
+        costs_.vocab_backward = share.backward - (shape_.vocabulary == VocabularySplit::interlaced ? 1 : 0);
+        for (std::size_t r = 0; r < dense.size(); ++r) {
+            stage_parameters_[r].push_back(static_cast<double>(share.parameters));
+            dense[r] += static_cast<double>(share.parameters);
+        }
+    }
     for (const std::vector<int>& rank : shape_.stage_rank) {
         for (std::size_t s = 0; s < rank.size(); ++s) {
             const auto r = static_cast<std::size_t>(rank[s]);

@@ -26,7 +26,7 @@ Durations cost_of(const Job& job, const TaskGraph& graph) {
 void append_task_communication(const Evaluation& e, std::vector<CommReport>& all) {
     for (std::size_t i = 0; i < e.graph.comm_classes.size(); ++i) {
         const CommClass& comm = e.graph.comm_classes[i];
-        const bool pair = comm.axis == Axis::pp || comm.axis == Axis::embedding;
+        const bool pair = comm.kind == CollectiveKind::send_recv || comm.axis == Axis::embedding;
         const GroupPlacement group = pair ? GroupPlacement{2, 1, 1} : group_placement(e.job, comm.axis);
         const CommDuration& time = e.durations.comms[i];
         all.push_back({std::string(to_string(comm.axis)), std::string(to_string(comm.kind)), pair ? comm.from_rank : -1,

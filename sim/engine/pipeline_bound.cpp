@@ -20,6 +20,7 @@ public:
         until_gradient_.assign(ranks, 0);
         slowest_send_.assign(ranks, 0);
         for (std::size_t d = 0; d < shape.stage_rank.size(); ++d) add_direction(d);
+        if (shape.vocabulary) add_vocabulary();
     }
 
     std::vector<Picoseconds> ends() const {
@@ -55,6 +56,7 @@ private:
     }
 
     void add_direction(std::size_t d);
+    void add_vocabulary();
     void follow_gradients(std::size_t from, std::vector<Picoseconds>& ends) const;
     Picoseconds fall(std::size_t d, int from, int to) const;
 
@@ -79,6 +81,16 @@ void EndBound::add_direction(std::size_t d) {
         slowest_send_[r] = std::max(slowest_send_[r], sends(d, s));
         path += forward;
         if (s + 1 < shape_.stages) path += costs_.hop[d][static_cast<std::size_t>(s)];
+    }
+}
+
+/// Every rank runs S and T of every micro-batch; what the last stage's backward waits for precedes all gradients.
+void EndBound::add_vocabulary() {
+    const Picoseconds m = shape_.microbatches;
+    const bool early = shape_.vocabulary == VocabularySplit::one_barrier;
+    for (std::size_t r = 0; r < work_.size(); ++r) {
+        work_[r] += m * (costs_.vocab_forward + costs_.vocab_backward);
+        until_gradient_[r] += m * (costs_.vocab_forward + (early ? 0 : costs_.vocab_backward));
     }
 }
 
@@ -192,6 +204,16 @@ ExactEnds one_f_one_b_ends(const PipelineShape& shape, const PipelineCosts& cost
     return exact;
 }
 
+/// Vocabulary passes of all ranks fit between the others where a backward lasts two forwards.
+ExactEnds vocabulary_ends(const PipelineShape& shape, const PipelineCosts& costs) {
+    ExactEnds exact;
+    exact.form = "(m + p - 1)(f + b) + m (s + t)";
+    const StageCost& c = costs.stages.front();
+    exact.makespan = (shape.microbatches + shape.ranks - 1) * (c.forward + c.backward) +
+                     shape.microbatches * (costs.vocab_forward + costs.vocab_backward);
+    return exact;
+}
+
 }  // namespace
 
 PipelineShape pipeline_shape(const Schedule& schedule) {
@@ -199,7 +221,8 @@ PipelineShape pipeline_shape(const Schedule& schedule) {
                         .stages = schedule.stages,
                         .microbatches = schedule.microbatches,
                         .stage_rank = {},
-                        .direction_microbatches = {}};
+                        .direction_microbatches = {},
+                        .vocabulary = schedule.vocabulary};
     const std::size_t directions = schedule.stage_rank.size() / static_cast<std::size_t>(schedule.stages);
     for (std::size_t d = 0; d < directions; ++d) {
         const auto first = schedule.stage_rank.begin() + static_cast<std::ptrdiff_t>(d) * schedule.stages;
@@ -234,6 +257,16 @@ std::optional<ExactEnds> exact_ends(const Job& job, const PipelineShape& shape, 
         case ScheduleKind::interleaved:
             if (!equal_stages(costs) || !free_hops(costs)) return std::nullopt;
             return one_f_one_b_ends(shape, costs);
+        case ScheduleKind::vocab_1:
+        case ScheduleKind::vocab_2:
+        case ScheduleKind::interlaced:
+            if (!equal_stages(costs) || !free_hops(costs)) return std::nullopt;
+            if (!job.stage_times || costs.stages.front().backward != 2 * costs.stages.front().forward) {
+                return std::nullopt;
+            }
+            return vocabulary_ends(shape, costs);
+        case ScheduleKind::v_half_vocab_1:
+            return std::nullopt;
     }
     return std::nullopt;
 }

@@ -18,6 +18,7 @@ struct PipelineShape {
     std::vector<int> direction_microbatches;
     bool whole = false;  ///< some backward is one pass
     bool split = false;  ///< some backward is I and W
+    std::optional<VocabularySplit> vocabulary = std::nullopt;
 };
 PipelineShape pipeline_shape(const Schedule& schedule);
 
@@ -25,7 +26,9 @@ PipelineShape pipeline_shape(const Schedule& schedule);
 struct PipelineCosts {
     std::vector<StageCost> stages;
     std::vector<std::vector<Picoseconds>> hop;  ///< per direction, [s] between s and s + 1
-    bool blocking = false;                      ///< a sender's compute waits for its message
+    Picoseconds vocab_forward = 0;              ///< S and T, on every rank
+    Picoseconds vocab_backward = 0;
+    bool blocking = false;  ///< a sender's compute waits for its message
 };
 
 /// Ends of every rank's last pass that no order of actions can undercut.

@@ -32,6 +32,11 @@ constexpr ByteCount unattributed = 104'385'740;
 /// (two rows fitted, 48 predicted within 0.7 %).
 constexpr ByteCount pass_working_units = 9;
 
+/// What vocabulary passes add to it on every rank: the broadcast hidden state in fp32 and 16 bits, input gradients,
+/// embeddings summed ahead (fitted on 24 runs); and logits of a share, as 16-bit values and fp32 softmax with masks.
+constexpr ByteCount vocabulary_working_units = 21;
+constexpr double share_bytes_per_logit = 6.25;
+
 /// Outside the allocator. A context takes 0.67 GB with eager loading (pytorch/pytorch issue 86509); a communicator
 /// about 0.6 GiB (NVIDIA/nccl issue 964). What the framework keeps in multi-GPU runs closes the fit of 5.5 GiB with TP,
 /// DP and PP groups over 90 nvidia-smi figures (BLOOM, FlagPerf).
@@ -90,6 +95,7 @@ public:
         if (work.pass == Pass::forward) sizes.acquired = stage.saved();
         if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.released = stage.saved();
         sizes.transient = std::max(pass_working_units * shard_units(), loss_working_set(stage));
+        if (vocabulary_shares(job_.plan) > 1) sizes.transient = vocabulary_working_set();
         if (work.pass == Pass::backward || work.pass == Pass::input_grad) sizes.transient += recompute_set(stage);
         sizes.transient += job_.stage_times ? 0 : unattributed;
         if (sizes.released > 0) sizes.tail = embedding_gradient(stage);
@@ -102,6 +108,13 @@ private:
 
     bool has(const StageOps& stage, BlockKind kind) const {
         return std::any_of(stage.blocks.begin(), stage.blocks.end(), [&](const auto& b) { return b.kind == kind; });
+    }
+
+    /// Vocabulary turns stand between the passes of a rank, and what they share outlives each.
+    ByteCount vocabulary_working_set() const {
+        const double logits = static_cast<double>(shapes_.tokens * shapes_.vocab);
+        return (pass_working_units + vocabulary_working_units) * shard_units() +
+               static_cast<ByteCount>(share_bytes_per_logit * logits);
     }
 
     /// Logits and their gradients beyond the fp32 softmax that is counted as saved.
@@ -130,7 +143,7 @@ private:
 
     /// Dense weight gradient of the embedding table in 16 bits, and the gradient of its output.
     ByteCount embedding_gradient(const StageOps& stage) const {
-        if (!has(stage, BlockKind::embedding)) return 0;
+        if (!has(stage, BlockKind::embedding) || vocabulary_shares(job_.plan) > 1) return 0;
         return shapes_.element * shapes_.vocab * shapes_.hidden + 2 * shard_units();
     }
 

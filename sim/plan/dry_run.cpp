@@ -105,9 +105,9 @@ private:
     Picoseconds arrival(const Action& producer, int r) const {
         const Picoseconds end = ends_[table_of(producer.pass)][slot(producer.stage, producer.microbatch)];
         if (end == never) return never;
-        const int from =
-            is_vocabulary(producer.pass) ? producer.stage : schedule_.rank_of(producer.stage, producer.microbatch);
-        return from == r ? end : end + costs_.hop;
+        // What all ranks put together is on none of them before.
+        if (is_vocabulary(producer.pass)) return end + costs_.hop;
+        return schedule_.rank_of(producer.stage, producer.microbatch) == r ? end : end + costs_.hop;
     }
 
     /// Calls use(producer) for the vocabulary pass of every rank; stops and returns false when it does.

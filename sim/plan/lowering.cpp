@@ -29,6 +29,10 @@ void Lowering::describe() {
         const int stage = static_cast<int>(i) % schedule_.stages;
         if (std::find(stages.begin(), stages.end(), stage) == stages.end()) stages.push_back(stage);
     }
+    if (schedule_.vocabulary) {
+        const int share = static_cast<int>(graph_.stages.size()) - 1;
+        for (std::vector<int>& stages : graph_.rank_stages) stages.push_back(share);
+    }
     sync_ = !job_.stage_times;
     group_ = group_placement(job_, Axis::dp);
     overlap_grad_ = job_.plan.overlap_grad_reduce;
@@ -66,11 +70,14 @@ void Lowering::find_channels() {
     out_channel_.resize(ranks);
     in_channel_.resize(ranks);
     last_weight_action_.assign(static_cast<std::size_t>(schedule_.stages), -1);
+    last_vocabulary_backward_.assign(ranks, -1);
     for (int rank = 0; rank < schedule_.ranks; ++rank) {
         const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
         for (std::size_t i = 0; i < actions.size(); ++i) {
             note_message(rank, static_cast<int>(i), actions[i]);
-            if (finishes_weights(actions[i].pass)) {
+            if (actions[i].pass == Pass::vocab_backward) {
+                last_vocabulary_backward_[static_cast<std::size_t>(rank)] = static_cast<std::int32_t>(i);
+            } else if (finishes_weights(actions[i].pass)) {
                 last_weight_action_[static_cast<std::size_t>(actions[i].stage)] = static_cast<std::int32_t>(i);
             }
         }
@@ -152,7 +159,8 @@ std::int32_t Lowering::add_comm(std::span<const std::int32_t> members, std::int3
 }
 
 void Lowering::add_pass(int step, const Action& action, const Bucket* bucket) {
-    Work work{TaskKind::pass, action.stage, action.pass, 0, unit_counts_[static_cast<std::size_t>(action.stage)]};
+    const std::size_t contents = contents_of(action);
+    Work work{TaskKind::pass, static_cast<std::int32_t>(contents), action.pass, 0, unit_counts_[contents]};
     if (bucket != nullptr) {
         work.first_unit = bucket->first_unit;
         work.units = bucket->units;
@@ -166,18 +174,27 @@ void Lowering::add_pass(int step, const Action& action, const Bucket* bucket) {
     task.work = work_index(work);
 }
 
+/// True for the action after which gradients of its layers can be reduced.
+bool Lowering::completes_gradients(int rank, int index, const Action& action) const {
+    if (is_vocabulary(action.pass)) return last_vocabulary_backward_[static_cast<std::size_t>(rank)] == index;
+    return last_weight_action_[static_cast<std::size_t>(action.stage)] == index;
+}
+
 void Lowering::add_action(int rank, int step, int index) {
     RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const Action& action = schedule_.actions[static_cast<std::size_t>(rank)][static_cast<std::size_t>(index)];
-    const auto stage = static_cast<std::size_t>(action.stage);
+    const std::size_t contents = contents_of(action);
     const auto first = static_cast<std::int32_t>(graph_.tasks.size());
-    const bool cut = last_weight_action_[stage] == index && !buckets_[stage].empty();
+    const bool cut = completes_gradients(rank, index, action) && !buckets_[contents].empty();
     if (cut) {
-        for (const Bucket& bucket : buckets_[stage]) {
+        for (const Bucket& bucket : buckets_[contents]) {
             add_pass(step, action, &bucket);
             mine.bucket_part[static_cast<std::size_t>(step)].push_back(static_cast<std::int32_t>(graph_.tasks.size()) -
                                                                        1);
         }
+    } else if (cuts_vocabulary(action)) {
+        const std::int32_t output = unit_counts_[contents] - 1;
+        for (const Bucket& part : {Bucket{output, 1, 0.0}, Bucket{0, output, 0.0}}) add_pass(step, action, &part);
     } else {
         add_pass(step, action, nullptr);
     }
@@ -243,9 +260,8 @@ void Lowering::add_reduce_tasks(int rank, int step) {
     if (overlaps_gradients()) {
         const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
         for (std::size_t i = 0; i < actions.size(); ++i) {
-            const auto stage = static_cast<std::size_t>(actions[i].stage);
-            if (last_weight_action_[stage] != static_cast<std::int32_t>(i)) continue;
-            for (const Bucket& bucket : buckets_[stage]) add(bucket.elements, actions[i].stage);
+            if (!completes_gradients(rank, static_cast<int>(i), actions[i])) continue;
+            for (const Bucket& bucket : buckets_[contents_of(actions[i])]) add(bucket.elements, actions[i].stage);
         }
         return;
     }
@@ -297,6 +313,7 @@ void Lowering::add_rank(int rank) {
     add_compute_stream(rank);
     add_p2p_streams(rank);
     add_data_parallel_streams(rank);
+    add_vocabulary_stream(rank);
 }
 
 }  // namespace foreshard

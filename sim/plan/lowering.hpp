@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/plan/dry_run.hpp"
 #include "sim/plan/rank_grid.hpp"
 #include "sim/plan/task_graph.hpp"
 
@@ -16,6 +17,15 @@ struct Channel {
     bool forward = true;
     std::vector<std::int32_t> producers;  ///< index of the producing action in the sender's list
     std::vector<Action> consumers;        ///< pass of the next (or previous) stage that waits for the message
+};
+
+/// A collective of the lane `vocabulary`, the same list on every rank.
+struct VocabularyComm {
+    enum class Use : std::uint8_t { hidden_state, logits, gradient, embedding };
+    Use use = Use::hidden_state;
+    std::int32_t microbatch = 0;
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    Bytes message;
 };
 
 /// Layers of a stage whose gradients are reduced together.
@@ -60,6 +70,19 @@ private:
     void connect_reduces(int rank, int step);
     void connect_gathers(int rank, int step);
     void connect_embedding();
+    void plan_vocabulary();
+    void append_meeting(const Meeting& meeting);
+    void add_vocabulary_stream(int rank);
+    void connect_vocabulary();
+    void connect_vocabulary(int rank, int step, std::size_t comm);
+    void wait_for_output_gradient(int step, std::size_t comm);
+    void hold_up_next(int rank, int step, const VocabularyComm& comm, std::int32_t task);
+    std::int32_t vocabulary_action(int rank, Pass pass, std::int32_t microbatch) const;
+    bool cuts_vocabulary(const Action& action) const;
+    std::size_t contents_of(const Action& action) const {
+        return is_vocabulary(action.pass) ? graph_.stages.size() - 1 : static_cast<std::size_t>(action.stage);
+    }
+    bool completes_gradients(int rank, int index, const Action& action) const;
     void find_consumers();
     void store_deps();
     void need(std::int32_t task, std::int32_t dep) { pending_deps_.emplace_back(task, dep); }
@@ -100,14 +123,18 @@ private:
         std::vector<std::vector<std::int32_t>> reduces;  ///< [step] dp tasks, same order
         std::vector<std::vector<std::int32_t>> gathers;  ///< [step]
         std::vector<std::int32_t> embedding;             ///< per step, or empty
+        std::vector<std::int32_t> vocabulary;            ///< per step: first task of the lane, or empty
     };
     std::vector<RankTasks> rank_tasks_;
     std::vector<std::int32_t> send_task_;  ///< per channel: first send task
     std::vector<std::int32_t> recv_task_;
     std::vector<std::pair<std::int32_t, std::int32_t>> pending_deps_;  ///< (task, dep)
     std::vector<std::int32_t> unit_counts_;                            ///< per stage
-    std::vector<std::int32_t> forward_at_;   ///< [stage * m + micro-batch] index of F in its rank's list
-    std::vector<std::int32_t> gradient_at_;  ///< the same for B or I
+    std::vector<std::int32_t> forward_at_;                ///< [stage * m + micro-batch] index of F in its rank's list
+    std::vector<std::int32_t> gradient_at_;               ///< the same for B or I
+    std::vector<VocabularyComm> vocabulary_comms_;        ///< of one step, in the lane's order
+    std::vector<std::int32_t> last_vocabulary_backward_;  ///< per rank, index of its last T
+    std::vector<std::int32_t> vocabulary_at_;             ///< [(rank * m + micro-batch) * 2] index of S, then of T
 };
 
 }  // namespace foreshard

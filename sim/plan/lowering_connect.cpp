@@ -29,6 +29,7 @@ void Lowering::find_consumers() {
     gradient_at_ = forward_at_;
     for (const auto& actions : schedule_.actions) {
         for (std::size_t i = 0; i < actions.size(); ++i) {
+            if (is_vocabulary(actions[i].pass)) continue;
             const std::size_t at = static_cast<std::size_t>(actions[i].stage) * m + actions[i].microbatch;
             if (actions[i].pass == Pass::forward) forward_at_[at] = static_cast<std::int32_t>(i);
             if (releases_gradient(actions[i].pass)) gradient_at_[at] = static_cast<std::int32_t>(i);
@@ -92,7 +93,8 @@ void Lowering::connect_gathers(int rank, int step) {
     const std::vector<int>& stages = graph_.rank_stages[static_cast<std::size_t>(rank)];
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const auto first = std::find_if(actions.begin(), actions.end(), [&](const Action& a) {
-            return a.stage == stages[i] && a.pass == Pass::forward;
+            const bool reads = a.pass == Pass::forward || a.pass == Pass::vocab_forward;
+            return reads && contents_of(a) == static_cast<std::size_t>(stages[i]);
         });
         if (first == actions.end()) continue;
         need(start_of(rank, step + 1, static_cast<std::int32_t>(first - actions.begin())), mine.gathers[s][i]);
@@ -147,6 +149,7 @@ TaskGraph Lowering::run() {
     describe();
     find_channels();
     find_buckets();
+    plan_vocabulary();
     rank_tasks_.resize(static_cast<std::size_t>(graph_.ranks));
     for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
     connect_messages();
@@ -154,6 +157,7 @@ TaskGraph Lowering::run() {
         for (int step = 0; step < graph_.steps; ++step) connect_rank(rank, step);
     }
     connect_embedding();
+    connect_vocabulary();
     store_deps();
     return std::move(graph_);
 }

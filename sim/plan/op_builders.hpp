@@ -44,6 +44,13 @@ private:
 void append_attention_forward(const Job& job, const OpShapes& shapes, std::vector<Op>& ops);
 void append_attention_backward(const Job& job, const OpShapes& shapes, std::vector<Op>& ops);
 
+/// Bytes per element of these kernels were measured (stage times of sail-sg/VocabularyParallelism: loss 46-49 bytes
+/// forward, 15-30 backward; embedding gradient 10.5 bytes a parameter); a framework's factor on layers does not apply.
+Op measured(Op op);
+
+/// Cross-entropy of the rank's logits, forward and the gradient of the logits.
+void append_loss(const Job& job, const OpShapes& shapes, OpBlock& block);
+
 /// Feed-forward of a dense layer and of a mixture-of-experts layer.
 /// Kept by an MLP's activation whose output takes `output` bytes: that, and the activated gate of an unfused SwiGLU.
 ByteCount activation_saved(const Job& job, ByteCount output);

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "sim/plan/op_builders.hpp"
+#include "sim/plan/parameters.hpp"
 
 namespace foreshard {
 
@@ -80,13 +81,17 @@ void append_layers(const Job& job, const OpShapes& shapes, const StageContents& 
 
 StageOps stage_ops(const Job& job, const OpShapes& shapes, const StageContents& contents, int losses) {
     StageOps stage;
-    if (contents.embedding) stage.blocks.push_back(embedding_block(job, shapes));
+    const bool shared = vocabulary_shares(job.plan) > 1;
+    if (contents.embedding)
+        stage.blocks.push_back(shared ? positions_block(job, shapes) : embedding_block(job, shapes));
     append_layers(job, shapes, contents, stage);
     if (contents.mtp_layers > 0) {
         stage.blocks.push_back(mtp_block(job, shapes));
         stage.blocks.back().repeat = contents.mtp_layers;
     }
-    if (contents.loss) {
+    if (contents.loss && shared) {
+        stage.blocks.push_back(final_norm_block(job, shapes));
+    } else if (contents.loss) {
         stage.blocks.push_back(head_block(job, shapes));
         if (losses > 1) {
             // Every prediction depth runs the shared output layer again; its parameters exist once.
@@ -132,7 +137,7 @@ OpShapes op_shapes(const Job& job) {
     shapes.kv = std::max(model.kv_heads / tp, 1) * model.head_dim;
     shapes.heads = model.heads / tp;
     shapes.head_dim = model.head_dim;
-    shapes.vocab = padded_vocab(model, tp) / tp;
+    shapes.vocab = vocabulary_rows(job);
     shapes.element = activation_bytes(job.plan.precision);
     return shapes;
 }
@@ -159,6 +164,7 @@ std::vector<StageOps> build_stage_ops(const Job& job, const std::vector<StageCon
     for (const StageContents& contents : layout) {
         stages.push_back(stage_ops(job, shapes, contents, 1 + job.model.mtp_layers));
     }
+    if (vocabulary_shares(job.plan) > 1) stages.push_back(vocabulary_share_ops(job, shapes));
     return stages;
 }
 

@@ -19,18 +19,26 @@ struct OpShapes {
     std::int64_t kv = 0;     ///< key (and value) width of the rank, copies of KV heads included
     std::int64_t heads = 0;  ///< query heads of the rank
     std::int64_t head_dim = 0;
-    std::int64_t vocab = 0;  ///< padded vocabulary of the rank
+    std::int64_t vocab = 0;  ///< rows of the padded vocabulary that a rank holds, if any
     int element = 2;         ///< bytes of an activation
 };
 OpShapes op_shapes(const Job& job);
 
-/// Ops of every stage. Precondition: check(job) is empty.
+/// Ops of every stage; where all pipeline ranks share the vocabulary layers, an entry more for a rank's share of them.
+/// Precondition: check(job) is empty.
 std::vector<StageOps> build_stage_ops(const Job& job, const std::vector<StageContents>& layout);
 
 /// One decoder layer (before recomputation is applied), its embedding, and its head; for tests and explanations.
 OpBlock layer_block(const Job& job, const OpShapes& shapes, bool moe);
 OpBlock embedding_block(const Job& job, const OpShapes& shapes);
 OpBlock head_block(const Job& job, const OpShapes& shapes);
+
+/// Where all pipeline ranks share the vocabulary layers: what is left of embedding and head on the end stages, and the
+/// share of a rank, with the ops of pass S as forward and those of pass T as input_grad and weight_grad.
+OpBlock positions_block(const Job& job, const OpShapes& shapes);
+OpBlock final_norm_block(const Job& job, const OpShapes& shapes);
+StageOps vocabulary_share_ops(const Job& job, const OpShapes& shapes);
+
 OpBlock mtp_block(const Job& job, const OpShapes& shapes);
 
 /// The same block with the plan's recomputation: what is saved shrinks, input_grad gets the ops that run again.

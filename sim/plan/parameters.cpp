@@ -47,9 +47,13 @@ RankParameters rank_layer_parameters(const Job& job, bool moe) {
     return counts;
 }
 
+std::int64_t vocabulary_rows(const Job& job) {
+    return padded_vocab(job) / (std::int64_t{1} * job.plan.tp * vocabulary_shares(job.plan));
+}
+
 std::int64_t rank_embedding_parameters(const Job& job) {
     const ModelSpec& model = job.model;
-    std::int64_t count = padded_vocab(model, job.plan.tp) / job.plan.tp * model.hidden;
+    std::int64_t count = vocabulary_shares(job.plan) > 1 ? 0 : vocabulary_rows(job) * model.hidden;
     if (model.positions == PositionKind::learned) count += model.max_positions * model.hidden;
     if (model.embedding_norm) count += norm_size(model);
     return count + model.token_types * model.hidden;
@@ -57,15 +61,21 @@ std::int64_t rank_embedding_parameters(const Job& job) {
 
 std::int64_t rank_head_parameters(const Job& job) {
     const ModelSpec& model = job.model;
-    const std::int64_t matrix = padded_vocab(model, job.plan.tp) / job.plan.tp * model.hidden;
+    if (vocabulary_shares(job.plan) > 1) return norm_size(model);
+    const std::int64_t matrix = vocabulary_rows(job) * model.hidden;
     std::int64_t count = model.tied_embeddings && job.plan.pp == 1 ? 0 : matrix;
     if (model.token_types == 0) return count + norm_size(model);
     const std::int64_t dense = model.hidden * model.hidden + model.hidden;
-    return count + 2 * dense + 2 * model.hidden + padded_vocab(model, job.plan.tp) / job.plan.tp;
+    return count + 2 * dense + 2 * model.hidden + vocabulary_rows(job);
+}
+
+std::int64_t rank_share_parameters(const Job& job) {
+    const std::int64_t matrix = vocabulary_rows(job) * job.model.hidden;
+    return job.model.tied_embeddings ? matrix : 2 * matrix;
 }
 
 bool ties_embedding_across_ranks(const Job& job) {
-    return job.model.tied_embeddings && job.plan.pp > 1;
+    return job.model.tied_embeddings && job.plan.pp > 1 && vocabulary_shares(job.plan) == 1;
 }
 
 }  // namespace foreshard

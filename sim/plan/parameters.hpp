@@ -14,11 +14,19 @@ struct RankParameters {
 
 RankParameters rank_layer_parameters(const Job& job, bool moe);
 
-/// Vocabulary shard, positions (not divided by tp), token types, embedding norm.
+/// Rows of the embedding (and output) matrix of one rank that holds some.
+std::int64_t vocabulary_rows(const Job& job);
+
+/// What the first stage holds in front of its layers: vocabulary shard (unless all ranks share it), positions (not
+/// divided by tp), token types, embedding norm.
 std::int64_t rank_embedding_parameters(const Job& job);
 
-/// Final norm, output matrix (a copy when tied and pp > 1, none when tied and pp = 1), encoder head.
+/// What the last stage holds behind its layers: final norm, output matrix (a copy when tied and pp > 1, none when tied
+/// and pp = 1, none when all ranks share it), encoder head.
 std::int64_t rank_head_parameters(const Job& job);
+
+/// A rank's rows of embedding and output matrix where all pipeline ranks share them; one matrix when tied.
+std::int64_t rank_share_parameters(const Job& job);
 
 /// True when the first and the last pipeline rank hold the same matrix and add up their gradients.
 bool ties_embedding_across_ranks(const Job& job);

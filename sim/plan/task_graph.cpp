@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/plan/op_graph.hpp"
+#include "sim/plan/parameters.hpp"
 
 namespace foreshard {
 
@@ -22,6 +23,8 @@ std::string_view to_string(Lane lane) {
             return "data parallel";
         case Lane::embedding:
             return "tied embedding";
+        case Lane::vocabulary:
+            return "vocabulary";
     }
     return "";
 }
@@ -52,6 +55,13 @@ std::string task_name(const TaskGraph& graph, std::int32_t id) {
             return "optimizer";
         case TaskKind::param_gather:
             return fmt::format("parameter gather stage {}", task.stage);
+        case TaskKind::vocabulary:
+            return fmt::format("vocabulary {} of micro-batch {}",
+                               to_string(graph
+                                             .comm_classes[static_cast<std::size_t>(
+                                                 graph.comms[static_cast<std::size_t>(task.comm)].comm_class)]
+                                             .kind),
+                               task.microbatch);
         case TaskKind::step_end:
             return "step end";
     }
@@ -66,7 +76,7 @@ Bytes pipeline_message(const Job& job) {
 }
 
 double embedding_gradient_bytes(const Job& job) {
-    const std::int64_t elements = padded_vocab(job.model, job.plan.tp) / job.plan.tp * job.model.hidden;
+    const std::int64_t elements = vocabulary_rows(job) * job.model.hidden;
     return static_cast<double>(elements) * gradient_bytes(job);
 }
 

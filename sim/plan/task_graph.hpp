@@ -20,10 +20,20 @@ enum class TaskKind : std::uint8_t {
     embedding_reduce,  ///< tied embedding, first with last pipeline rank
     optimizer,
     param_gather,  ///< distributed optimizer
+    vocabulary,    ///< a collective of all pipeline ranks around passes S and T
     step_end,      ///< fixed per-step work of the framework
 };
 
-enum class Lane : std::uint8_t { compute, send_forward, recv_forward, send_backward, recv_backward, dp, embedding };
+enum class Lane : std::uint8_t {
+    compute,
+    send_forward,
+    recv_forward,
+    send_backward,
+    recv_backward,
+    dp,
+    embedding,
+    vocabulary
+};
 std::string_view to_string(Lane lane);
 
 /// In-order queue of one rank. Its tasks are the contiguous ids [first, last).
@@ -38,7 +48,7 @@ struct Stream {
 /// What a task computes; tasks with equal work share an entry, so every cost is computed once.
 struct Work {
     TaskKind kind = TaskKind::pass;
-    std::int32_t stage = 0;  ///< passes; for the optimizer the pipeline rank
+    std::int32_t stage = 0;  ///< index into TaskGraph::stages; for the optimizer the pipeline rank
     Pass pass = Pass::forward;
     std::int32_t first_unit = 0;  ///< range of the stage's layers (units, see stage_units) in forward order
     std::int32_t units = 0;
@@ -63,7 +73,7 @@ struct Comm {
 
 struct Task {
     std::int32_t stream = 0;
-    std::int32_t stage = -1;
+    std::int32_t stage = -1;  ///< as in the schedule's action: S and T name their rank
     std::int32_t microbatch = -1;
     std::int32_t work = -1;  ///< index into TaskGraph::works; -1 for communication
     std::int32_t comm = -1;  ///< index into TaskGraph::comms; -1 for compute
@@ -87,9 +97,9 @@ struct TaskGraph {
     std::vector<Comm> comms;
     std::vector<std::int32_t> comm_members;  ///< task ids, those of a comm side by side
     std::vector<CommClass> comm_classes;
-    std::vector<StageOps> stages;
+    std::vector<StageOps> stages;  ///< where all ranks share the vocabulary layers, the last is such a share
     std::vector<StageContents> layout;
-    std::vector<std::vector<int>> rank_stages;
+    std::vector<std::vector<int>> rank_stages;  ///< entries of `stages` that a rank holds, the share last
 
     /// Tasks that meet in comm number `comm`.
     std::span<const std::int32_t> members_of(std::int32_t comm) const {

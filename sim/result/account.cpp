@@ -42,7 +42,8 @@ Account of_spent(const Task& task, Spent spent) {
 }
 
 Account of_wait(TaskKind kind) {
-    return kind == TaskKind::send || kind == TaskKind::recv ? Account::exposed_pp : Account::exposed_dp;
+    const bool pipeline = kind == TaskKind::send || kind == TaskKind::recv || kind == TaskKind::vocabulary;
+    return pipeline ? Account::exposed_pp : Account::exposed_dp;
 }
 
 /// Walks one rank's compute stream through the window.

@@ -51,6 +51,10 @@ std::string what(const PathSegment& s) {
     switch (s.kind) {
         case TaskKind::pass: {
             static constexpr const char* names[] = {"forward", "backward", "input gradient", "weight gradient"};
+            if (is_vocabulary(s.pass)) {
+                return fmt::format("{} of micro-batch {}, share {}",
+                                   s.pass == Pass::vocab_forward ? "logits" : "gradients of logits", range, s.stage);
+            }
             return fmt::format("{} of micro-batch {}, stage {}", names[static_cast<int>(s.pass)], range, s.stage);
         }
         case TaskKind::send:
@@ -65,6 +69,8 @@ std::string what(const PathSegment& s) {
             return "optimizer";
         case TaskKind::param_gather:
             return "gather of updated parameters";
+        case TaskKind::vocabulary:
+            return "collective of the vocabulary, micro-batch " + range;
         case TaskKind::step_end:
             return "fixed work per step";
     }

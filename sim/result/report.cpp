@@ -89,7 +89,10 @@ std::vector<RankReport> rank_reports(const Job& job, const TaskGraph& graph, con
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         ranks[r].pp_rank = static_cast<int>(r);
         ranks[r].ranks_represented = graph.ranks_represented;
-        ranks[r].stages = graph.rank_stages[r];
+        // A share of the vocabulary is no stage.
+        for (const int s : graph.rank_stages[r]) {
+            if (s < static_cast<int>(graph.layout.size())) ranks[r].stages.push_back(s);
+        }
         for (const int s : ranks[r].stages) ranks[r].layers += graph.layout[static_cast<std::size_t>(s)].layers;
         ranks[r].account = times[r];
         ranks[r].memory = std::move(memories[r]);

@@ -107,11 +107,15 @@ void check_widths(const Job& job, Rules& rules) {
                          fmt::format("the MLP width {} cannot be divided over tp {}", model.ffn_hidden, tp),
                          fmt::format("ffn_hidden_size {}", nearest_multiples(model.ffn_hidden, tp))});
     }
-    const std::int64_t vocab = padded_vocab(model, tp);
-    if (vocab % tp != 0) {
-        const std::int64_t up = (vocab + tp - 1) / tp * tp;
-        rules.push_back({"vocab_size, make_vocab_size_divisible_by, tp",
-                         fmt::format("a vocabulary of {} without padding cannot be divided over tp {}", vocab, tp),
+    const std::int64_t vocab = padded_vocab(job);
+    const int shares = vocabulary_shares(job.plan);
+    const std::int64_t shards = std::int64_t{1} * tp * shares;
+    if (vocab % shards != 0) {
+        const std::int64_t up = (vocab + shards - 1) / shards * shards;
+        rules.push_back({shares > 1 ? "vocab_size, make_vocab_size_divisible_by, tp, pp"
+                                    : "vocab_size, make_vocab_size_divisible_by, tp",
+                         fmt::format("a vocabulary of {} without padding cannot be divided over tp {}{}", vocab, tp,
+                                     shares > 1 ? fmt::format(" x pp {}", shares) : ""),
                          fmt::format("{}, or make_vocab_size_divisible_by 1 (pads to {}) or 128", up, up)});
     }
 }

@@ -105,6 +105,29 @@ void check_schedule(const Job& job, Rules& rules) {
     if (interleaved && plan.vpp > 1 && plan.pp > 1 && batch_divides) check_interleaving(job, rules);
 }
 
+void check_vocabulary(const Job& job, Rules& rules) {
+    const ParallelPlan& plan = job.plan;
+    if (!vocabulary_split(plan.schedule)) return;
+    const std::string schedule(to_string(plan.schedule));
+    if (plan.pp == 1) {
+        rules.push_back({"schedule, pp",
+                         fmt::format("schedule {} spreads the vocabulary over pipeline ranks, but pp is 1", schedule),
+                         "pp > 1, or schedule none"});
+    }
+    if (job.model.mtp_layers > 0) {
+        rules.push_back({"schedule, mtp_num_layers",
+                         fmt::format("schedule {} runs the output layer once a micro-batch, but {} prediction layers "
+                                     "run it too",
+                                     schedule, job.model.mtp_layers),
+                         "mtp_num_layers 0, or schedule 1f1b"});
+    }
+    if (job.model.token_types > 0) {
+        rules.push_back({"schedule, model",
+                         fmt::format("schedule {} is for decoders; {} has an encoder's head", schedule, job.model.id),
+                         "schedule 1f1b"});
+    }
+}
+
 void check_recompute(const Job& job, Rules& rules) {
     const ParallelPlan& plan = job.plan;
     if (plan.recompute != Recompute::full) {
@@ -206,6 +229,7 @@ void check_run(const Job& job, Rules& rules) {
     check_batch(job, rules);
     check_size(job, rules);
     check_schedule(job, rules);
+    check_vocabulary(job, rules);
     check_recompute(job, rules);
     check_data_parallel(job, rules);
     check_cluster(job, rules);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 namespace foreshard {
 
@@ -37,6 +38,20 @@ Placement default_placement(ScheduleKind kind) {
 Placement placement_of(const ParallelPlan& plan) {
     if (plan.placement) return *plan.placement;
     return plan.vpp > 1 ? Placement::loop : default_placement(plan.schedule);
+}
+
+int vocabulary_shares(const ParallelPlan& plan) {
+    return vocabulary_split(plan.schedule) ? plan.pp : 1;
+}
+
+std::int64_t padded_vocab(const Job& job) {
+    const std::int64_t padded = padded_vocab(job.model, job.plan.tp);
+    if (job.model.vocab_divisor <= 0) return padded;
+    // The authors demand a divisor that is a multiple of all shards, which this makes of any.
+    const std::int64_t by_divisor = std::int64_t{1} * job.model.vocab_divisor * job.plan.tp;
+    const std::int64_t by_shard = std::int64_t{1} * vocabulary_shares(job.plan) * job.plan.tp;
+    const std::int64_t multiple = std::lcm(by_divisor, by_shard);
+    return (padded + multiple - 1) / multiple * multiple;
 }
 
 int activation_bytes(Precision precision) {

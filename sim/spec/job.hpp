@@ -55,6 +55,13 @@ std::int64_t microbatch_count(const Job& job);
 Placement default_placement(ScheduleKind kind);
 Placement placement_of(const ParallelPlan& plan);
 
+/// Pipeline ranks that share the vocabulary layers: pp with a vocabulary-parallel schedule, else 1.
+int vocabulary_shares(const ParallelPlan& plan);
+
+/// Vocabulary of the whole model, padded so that it divides over all its shards: tensor parallel ranks, and with a
+/// vocabulary-parallel schedule pipeline ranks.
+std::int64_t padded_vocab(const Job& job);
+
 /// Bytes of one activation element under the plan's precision.
 int activation_bytes(Precision precision);
 int gradient_bytes(const Job& job);

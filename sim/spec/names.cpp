@@ -37,6 +37,8 @@ std::string_view to_string(CollectiveKind kind) {
             return "all-to-all";
         case CollectiveKind::send_recv:
             return "send-recv";
+        case CollectiveKind::broadcast:
+            return "broadcast";
     }
     return "";
 }
