@@ -284,7 +284,7 @@ std::int32_t ChromeTrace::user(const Task& recv, std::int32_t waiting) const {
 void ChromeTrace::add_flow(std::int32_t send) {
     constexpr Picoseconds inside = 2000;
     const Task& task = task_at(send);
-    const std::int32_t recv = graph_.comms[static_cast<std::size_t>(task.comm)].members[1];
+    const std::int32_t recv = graph_.members_of(task.comm)[1];
     const std::int32_t waiting = consumer_[static_cast<std::size_t>(recv)];
     if (task.deps == 0 || waiting < 0) return;
     const std::int32_t producer = maker(task);

@@ -57,7 +57,7 @@ private:
     std::vector<Picoseconds> free_;
     std::vector<std::int32_t> first_waiter_;  ///< per task: stream
     std::vector<std::int32_t> next_waiter_;   ///< per stream: stream
-    std::vector<std::uint8_t> arrived_;       ///< per comm
+    std::vector<std::int32_t> arrived_;       ///< per comm
     std::vector<Picoseconds> ready_;
     std::vector<std::int32_t> runnable_;
 };
@@ -89,11 +89,9 @@ bool FixedDurations::arrive(std::size_t stream, const Task& task, Picoseconds at
     const auto c = static_cast<std::size_t>(task.comm);
     const Comm& comm = graph_.comms[c];
     ready_[c] = std::max(ready_[c], at);
-    const int members = comm.members[1] >= 0 ? 2 : 1;
-    if (++arrived_[c] < members) return false;
+    if (++arrived_[c] < comm.members) return false;
     const CommDuration& duration = durations_.comms[static_cast<std::size_t>(comm.comm_class)];
-    for (int i = 0; i < members; ++i) {
-        const std::int32_t member = comm.members[i];
+    for (const std::int32_t member : graph_.members_of(task.comm)) {
         const auto s = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(member)].stream);
         free_[s] = ready_[c] + duration.busy;
         next_[s] = member + 1;

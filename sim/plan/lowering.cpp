@@ -143,13 +143,15 @@ std::int32_t Lowering::comm_class(const CommClass& wanted) {
     return static_cast<std::int32_t>(graph_.comm_classes.size()) - 1;
 }
 
-std::int32_t Lowering::add_comm(std::int32_t task, std::int32_t comm_class) {
-    Comm comm;
-    comm.comm_class = comm_class;
-    comm.members[0] = task;
-    graph_.comms.push_back(comm);
-    graph_.tasks[static_cast<std::size_t>(task)].comm = static_cast<std::int32_t>(graph_.comms.size()) - 1;
-    return static_cast<std::int32_t>(graph_.comms.size()) - 1;
+std::int32_t Lowering::add_comm(std::span<const std::int32_t> members, std::int32_t comm_class) {
+    const auto id = static_cast<std::int32_t>(graph_.comms.size());
+    graph_.comms.push_back(
+        {comm_class, static_cast<std::int32_t>(graph_.comm_members.size()), static_cast<std::int32_t>(members.size())});
+    for (const std::int32_t member : members) {
+        graph_.comm_members.push_back(member);
+        graph_.tasks[static_cast<std::size_t>(member)].comm = id;
+    }
+    return id;
 }
 
 void Lowering::add_pass(int step, const Action& action, const Bucket* bucket) {

@@ -70,7 +70,10 @@ private:
     std::int32_t add_task(TaskKind kind, int step);
     std::int32_t work_index(const Work& work);
     std::int32_t comm_class(const CommClass& wanted);
-    std::int32_t add_comm(std::int32_t task, std::int32_t comm_class);
+    std::int32_t add_comm(std::span<const std::int32_t> members, std::int32_t comm_class);
+    std::int32_t add_comm(std::int32_t member, std::int32_t comm_class) {
+        return add_comm(std::span(&member, 1), comm_class);
+    }
     bool overlaps_gradients() const { return overlap_grad_ && group_.size > 1; }
 
     const Job& job_;

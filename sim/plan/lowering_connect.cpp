@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "sim/plan/lowering.hpp"
@@ -40,10 +41,7 @@ void Lowering::connect_message(std::size_t index, std::size_t message, int step)
     const auto offset = static_cast<std::int32_t>(static_cast<std::size_t>(step) * link.producers.size() + message);
     const std::int32_t send = send_task_[index] + offset;
     const std::int32_t recv = recv_task_[index] + offset;
-    const std::int32_t comm =
-        add_comm(send, comm_class({CollectiveKind::send_recv, Axis::pp, message_, link.from, link.to}));
-    graph_.comms[static_cast<std::size_t>(comm)].members[1] = recv;
-    graph_.tasks[static_cast<std::size_t>(recv)].comm = comm;
+    add_comm(std::array{send, recv}, comm_class({CollectiveKind::send_recv, Axis::pp, message_, link.from, link.to}));
 
     const std::int32_t producer = end_of(link.from, step, link.producers[message]);
     need(send, producer);
@@ -118,10 +116,8 @@ void Lowering::connect_embedding() {
     const double bytes = static_cast<double>(elements) * gradient_bytes(job_);
     for (int step = 0; step < graph_.steps; ++step) {
         const auto s = static_cast<std::size_t>(step);
-        const std::int32_t comm =
-            add_comm(at_first[s], comm_class({CollectiveKind::all_reduce, Axis::embedding, Bytes(bytes), first, last}));
-        graph_.comms[static_cast<std::size_t>(comm)].members[1] = at_last[s];
-        graph_.tasks[static_cast<std::size_t>(at_last[s])].comm = comm;
+        add_comm(std::array{at_first[s], at_last[s]},
+                 comm_class({CollectiveKind::all_reduce, Axis::embedding, Bytes(bytes), first, last}));
         for (const int rank : {first, last}) {
             const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
             const int stage = rank == first ? 0 : schedule_.stages - 1;

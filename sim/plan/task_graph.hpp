@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,12 @@ struct CommClass {
     std::int32_t to_rank = 0;
 };
 
+/// Tasks that start together. Of a message the first member is the send, the second the receive. A single member stands
+/// for all equal replicas.
 struct Comm {
     std::int32_t comm_class = 0;
-    std::int32_t members[2] = {-1, -1};  ///< tasks; one member stands for all equal replicas
+    std::int32_t first_member = 0;  ///< index into TaskGraph::comm_members
+    std::int32_t members = 0;
 };
 
 struct Task {
@@ -81,11 +85,18 @@ struct TaskGraph {
     std::vector<std::int32_t> deps;  ///< task ids on the same rank
     std::vector<Work> works;
     std::vector<Comm> comms;
+    std::vector<std::int32_t> comm_members;  ///< task ids, those of a comm side by side
     std::vector<CommClass> comm_classes;
     std::vector<StageOps> stages;
     std::vector<StageContents> layout;
     std::vector<std::vector<int>> rank_stages;
 
+    /// Tasks that meet in comm number `comm`.
+    std::span<const std::int32_t> members_of(std::int32_t comm) const {
+        const Comm& c = comms[static_cast<std::size_t>(comm)];
+        return std::span(comm_members)
+            .subspan(static_cast<std::size_t>(c.first_member), static_cast<std::size_t>(c.members));
+    }
     int rank_of(std::int32_t task) const {
         return streams[static_cast<std::size_t>(tasks[static_cast<std::size_t>(task)].stream)].rank;
     }

@@ -38,8 +38,8 @@ private:
         const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
         std::int32_t cause = own_cause(id);
         if (task.comm >= 0) {
-            for (const std::int32_t member : graph_.comms[static_cast<std::size_t>(task.comm)].members) {
-                const std::int32_t other = member >= 0 && member != id ? own_cause(member) : -1;
+            for (const std::int32_t member : graph_.members_of(task.comm)) {
+                const std::int32_t other = member != id ? own_cause(member) : -1;
                 if (other >= 0) cause = later(cause, other);
             }
         }
@@ -48,7 +48,7 @@ private:
 
     std::int32_t sender(std::int32_t id) const {
         const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-        return task.kind == TaskKind::recv ? graph_.comms[static_cast<std::size_t>(task.comm)].members[0] : id;
+        return task.kind == TaskKind::recv ? graph_.members_of(task.comm)[0] : id;
     }
 
     const TaskGraph& graph_;
