@@ -49,7 +49,7 @@ struct CommClass {
     CollectiveKind kind = CollectiveKind::send_recv;
     Axis axis = Axis::pp;
     Bytes message;
-    std::int32_t from_rank = 0;  ///< p2p: pipeline ranks
+    std::int32_t from_rank = 0;  ///< of a pair: simulated ranks
     std::int32_t to_rank = 0;
 };
 
@@ -75,9 +75,18 @@ struct Task {
     bool fused_with_next = false;
 };
 
+/// Which real ranks a simulated rank stands for. Tensor and context parallel ranks of one replica move together, since
+/// collectives inside their passes hold them to the slowest.
+struct RankPlace {
+    std::int32_t pp = 0;
+    std::int32_t replica = -1;  ///< data-parallel index; -1: every replica
+};
+
 struct TaskGraph {
-    int ranks = 0;              ///< simulated: one per pipeline rank
-    int ranks_represented = 1;  ///< real ranks that each stands for
+    int ranks = 0;                  ///< simulated: one per pipeline rank, or one per pipeline rank and replica
+    int pipeline_ranks = 0;         ///< simulated ranks of a replica stand side by side
+    int ranks_represented = 1;      ///< real ranks that each stands for
+    std::vector<RankPlace> places;  ///< per simulated rank
     int steps = 1;
     int microbatches = 0;
     std::vector<Stream> streams;  ///< sorted by rank, compute first
@@ -89,7 +98,7 @@ struct TaskGraph {
     std::vector<CommClass> comm_classes;
     std::vector<StageOps> stages;
     std::vector<StageContents> layout;
-    std::vector<std::vector<int>> rank_stages;
+    std::vector<std::vector<int>> rank_stages;  ///< per simulated rank
 
     /// Tasks that meet in comm number `comm`.
     std::span<const std::int32_t> members_of(std::int32_t comm) const {
