@@ -73,6 +73,9 @@ void add_degrees(Group group) {
     group.value("--etp,--expert-tensor-parallel-size", &R::etp, "Tensor-parallel size of experts (default tp)");
     group.flag("--sp,--sequence-parallel,!--no-sp,!--no-sequence-parallel", &R::sp, "Sequence parallelism");
     group.value("--order", &R::order, "Axes from inner to outer (default tp-cp-ep-dp-pp)");
+    group.value("--mesh", &R::mesh, "Degrees and order at once, axes from outer to inner: pp=2,dp=8,tp=4");
+    group.flag("--tp-comm-overlap,!--no-tp-comm-overlap", &R::tp_comm_overlap,
+               "Tensor-parallel all-gather and reduce-scatter run under their GEMMs (needs --sp)");
 }
 
 void add_batch(Group group) {
@@ -147,11 +150,14 @@ void add_model_changes(Group group) {
 }
 
 void add_variability(Group group) {
-    group.value("--contention", &R::contention, "off");
-    group.value("--speed-factor", &R::speed_factor, "Slower or faster ranks");
-    group.value("--jitter-pct", &R::jitter_pct, "Random variation of compute times");
-    group.value("--link-factor", &R::link_factor, "Slower or faster links");
+    group.value("--contention", &R::contention,
+                "off, links (communication shares links) or full (and each GPU with compute) (default off)");
+    group.value("--speed-factor", &R::speed_factor, "Compute speed of ranks: 0.9, 3:0.9, 8-15:0.9 or pp1:0.9, ...");
+    group.value("--jitter-pct", &R::jitter_pct, "Standard deviation of every pass's time, percent");
+    group.value("--link-factor", &R::link_factor, "Bandwidth of links: 0.9, nic3:0.5 or nvlink8-15:0.9, ...");
     group.value("--seed", &R::seed, "Of the random numbers");
+    group.value("--runs", &R::runs, "Runs with different random numbers, for mean and P90 (default 1)");
+    group.flag("--no-symmetry,--expand,!--symmetry", &R::no_symmetry, "Simulate every data-parallel replica by itself");
 }
 
 std::vector<std::string> long_flags(const CLI::App& app) {

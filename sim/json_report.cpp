@@ -20,6 +20,9 @@ OrderedJson summary_json(const Summary& s) {
     OrderedJson json = {{"step_time_ms", s.step_time_ms}};
     if (s.step_time_low_ms) json["step_time_low_ms"] = *s.step_time_low_ms;
     if (s.step_time_high_ms) json["step_time_high_ms"] = *s.step_time_high_ms;
+    if (s.runs) json["runs"] = *s.runs;
+    if (s.step_time_mean_ms) json["step_time_mean_ms"] = *s.step_time_mean_ms;
+    if (s.step_time_p90_ms) json["step_time_p90_ms"] = *s.step_time_p90_ms;
     json["samples_per_s"] = s.samples_per_s;
     json["tokens_per_s"] = s.tokens_per_s;
     json["tokens_per_s_per_gpu"] = s.tokens_per_s_per_gpu;
@@ -87,13 +90,15 @@ OrderedJson ranks_json(const Evaluation& e) {
         OrderedJson peak = {{"time_ms", memory["peak_time_ms"]}, {"live", memory["live_at_peak"]}};
         if (memory.contains("peak_task")) peak["task"] = memory["peak_task"];
         for (const char* key : {"peak_time_ms", "peak_task", "live_at_peak"}) memory.erase(key);
-        ranks.push_back({{"pp_rank", rank.pp_rank},
-                         {"ranks_represented", rank.ranks_represented},
-                         {"stages", rank.stages},
-                         {"layers", rank.layers},
-                         {"time_ms", account_json(rank.account)},
-                         {"memory_bytes", memory},
-                         {"memory_peak", peak}});
+        OrderedJson entry = {{"pp_rank", rank.pp_rank}};
+        if (rank.replica >= 0) entry["dp_rank"] = rank.replica;
+        entry.update({{"ranks_represented", rank.ranks_represented},
+                      {"stages", rank.stages},
+                      {"layers", rank.layers},
+                      {"time_ms", account_json(rank.account)},
+                      {"memory_bytes", memory},
+                      {"memory_peak", peak}});
+        ranks.push_back(std::move(entry));
     }
     return ranks;
 }
@@ -123,10 +128,13 @@ std::string segment_kind(const PathSegment& s) {
     return "";
 }
 
-OrderedJson path_json(const std::vector<PathSegment>& path) {
+OrderedJson path_json(const TaskGraph& graph, const std::vector<PathSegment>& path) {
     OrderedJson json = OrderedJson::array();
     for (const PathSegment& s : path) {
-        OrderedJson entry = {{"pp_rank", s.rank}, {"kind", segment_kind(s)}};
+        const RankPlace& place = graph.places[static_cast<std::size_t>(s.rank)];
+        OrderedJson entry = {{"pp_rank", place.pp}};
+        if (place.replica >= 0) entry["dp_rank"] = place.replica;
+        entry["kind"] = segment_kind(s);
         if (s.stage >= 0) entry["stage"] = s.stage;
         if (s.first_microbatch >= 0) {
             entry["first_microbatch"] = s.first_microbatch;
@@ -180,7 +188,7 @@ std::string report_json(const Evaluation& e, const Provenance& provenance) {
     json["job"] = to_json(e.job);
     json["summary"] = summary_json(e.report.summary);
     json["ranks"] = ranks_json(e);
-    json["critical_path"] = path_json(e.report.critical_path);
+    json["critical_path"] = path_json(e.graph, e.report.critical_path);
     json["communication"] = communication_json(e.report.communication);
     if (e.report.estimate) json["estimate"] = estimate_json(*e.report.estimate);
     if (e.report.balance) json["balance"] = balance_json(*e.report.balance);

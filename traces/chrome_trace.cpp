@@ -123,8 +123,10 @@ void ChromeTrace::number_chunks() {
 void ChromeTrace::add_process(int rank) {
     std::vector<int> stages = graph_.rank_stages[static_cast<std::size_t>(rank)];
     std::erase_if(stages, [&](int stage) { return stage >= static_cast<int>(graph_.layout.size()); });
-    const std::string name =
-        fmt::format("pp rank {} ({} {})", rank, stages.size() == 1 ? "stage" : "stages", fmt::join(stages, ", "));
+    const RankPlace& place = graph_.places[static_cast<std::size_t>(rank)];
+    const std::string replica = place.replica >= 0 ? fmt::format(", dp rank {}", place.replica) : "";
+    const std::string name = fmt::format("pp rank {}{} ({} {})", place.pp, replica,
+                                         stages.size() == 1 ? "stage" : "stages", fmt::join(stages, ", "));
     events_.add(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"{}"}}}})", rank, name);
     events_.add(R"({{"ph":"M","pid":{},"tid":0,"name":"process_sort_index","args":{{"sort_index":{}}}}})", rank, rank);
 }
@@ -191,14 +193,15 @@ void ChromeTrace::add_compute(std::int32_t id, const Task& task) {
     add_span(id, task.kind == TaskKind::pass ? "pass" : "step", name_of(id, task), args);
 }
 
-/// Parts of a pass follow each other in the order of Spent.
+/// Parts of a pass follow each other in the order of Spent; they keep their shares where it took longer or shorter than
+/// alone.
 void ChromeTrace::add_collectives(std::int32_t id, const Task& task) {
     if (timeline_.works.empty()) return;
     const WorkDuration& work = timeline_.works[static_cast<std::size_t>(task.work)];
     Picoseconds start = timeline_.start[static_cast<std::size_t>(id)];
     for (int i = 0; i < spent_count; ++i) {
         const auto spent = static_cast<Spent>(i);
-        const Picoseconds time = work.spent[static_cast<std::size_t>(i)];
+        const Picoseconds time = scaled(work.spent[static_cast<std::size_t>(i)], length(id), work.total());
         if (is_collective(spent) && time > 0) {
             events_.add(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cat":"{}","name":"{} of {}","args":{{{}}}}})",
                         graph_.rank_of(id), collectives_lane, Microseconds{start}, Microseconds{time}, axis_of(spent),

@@ -42,7 +42,7 @@ private:
     void add(std::size_t counter, std::string_view name, Picoseconds time, ByteCount value) {
         if (written_[counter] == value) return;
         written_[counter] = value;
-        events_.add(R"({{"ph":"C","pid":{},"tid":0,"ts":{},"name":"{}","args":{{"bytes":{}}}}})", rank_.pp_rank,
+        events_.add(R"({{"ph":"C","pid":{},"tid":0,"ts":{},"name":"{}","args":{{"bytes":{}}}}})", rank_.rank,
                     Microseconds{time}, name, value);
     }
 

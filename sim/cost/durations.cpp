@@ -1,6 +1,8 @@
 #include "sim/cost/durations.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace foreshard {
 
@@ -9,6 +11,12 @@ namespace {
 WorkDuration round(const PassTime& time) {
     return {{to_picoseconds(time.compute), to_picoseconds(time.recompute), to_picoseconds(time.tp),
              to_picoseconds(time.cp), to_picoseconds(time.ep), to_picoseconds(time.host)}};
+}
+
+WorkShares shares_of(const PassTime& time) {
+    const Seconds whole = time.device() + time.host;
+    if (!(whole > Seconds(0.0))) return {};
+    return {(time.compute + time.recompute) / whole, time.memory / whole, time.nvlink / whole, time.nic / whole};
 }
 
 const PassTime& of_pass(const BlockTimes& times, Pass pass) {
@@ -51,11 +59,8 @@ PassTime sum_units(const StageOps& stage, const std::vector<BlockTimes>& times, 
     return total;
 }
 
-CommTime comm_time(const Job& job, const NetworkModel& network, const CommClass& comm) {
-    if (comm.kind == CollectiveKind::send_recv) {
-        return network.send_recv(comm.message, share_domain(job, comm.from_rank, comm.to_rank));
-    }
-    return network.collective(comm.kind, comm.message, group_placement(job, comm.axis));
+bool shares_domain(const Job& job, const RankPlace& a, const RankPlace& b) {
+    return a.replica < 0 ? share_domain(job, a.pp, b.pp) : share_domain(job, a.pp, b.pp, a.replica);
 }
 
 Picoseconds given_duration(const StageTimes& times, const Work& work) {
@@ -78,6 +83,39 @@ Picoseconds given_duration(const StageTimes& times, const Work& work) {
     return 0;
 }
 
+/// Groups of one axis and equal messages occur once a pipeline rank or replica; their times are computed once.
+class CommTimer {
+public:
+    CommTimer(const Job& job, const TaskGraph& graph, const NetworkModel& network)
+        : job_(job), graph_(graph), network_(network) {}
+
+    CommTime time(const CommClass& comm) {
+        if (comm.kind != CollectiveKind::send_recv) return collective(comm);
+        const bool local = shares_domain(job_, graph_.places[static_cast<std::size_t>(comm.from_rank)],
+                                         graph_.places[static_cast<std::size_t>(comm.to_rank)]);
+        return known(comm, local, [&] { return network_.send_recv(comm.message, local); });
+    }
+
+private:
+    CommTime collective(const CommClass& comm) {
+        return known(comm, false,
+                     [&] { return network_.collective(comm.kind, comm.message, group_placement(job_, comm.axis)); });
+    }
+
+    template <class Compute>
+    CommTime known(const CommClass& comm, bool local, Compute compute) {
+        const auto key = std::tuple(comm.kind, comm.axis, comm.message.value, local);
+        const auto found = times_.find(key);
+        if (found != times_.end()) return found->second;
+        return times_.emplace(key, compute()).first->second;
+    }
+
+    const Job& job_;
+    const TaskGraph& graph_;
+    const NetworkModel& network_;
+    std::map<std::tuple<CollectiveKind, Axis, double, bool>, CommTime> times_;
+};
+
 }  // namespace
 
 WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass) {
@@ -86,7 +124,9 @@ WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& bl
 }
 
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm) {
-    const CommTime time = comm_time(job, network, comm);
+    const CommTime time = comm.kind == CollectiveKind::send_recv
+                              ? network.send_recv(comm.message, share_domain(job, comm.from_rank, comm.to_rank))
+                              : network.collective(comm.kind, comm.message, group_placement(job, comm.axis));
     return {to_picoseconds(time.busy), to_picoseconds(time.latency)};
 }
 
@@ -113,15 +153,18 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
         } else if (work.kind == TaskKind::optimizer) {
             const Bytes moved(job.software.numbers.optimizer_bytes_per_parameter *
                               optimizer_parameters(job, graph, work.stage));
-            time.compute = cost.stream(moved).seconds;
+            time.compute = time.memory = cost.stream(moved).seconds;
         } else {
             time.host = job.software.numbers.step_overhead;
         }
         result.works.push_back(round(time));
+        result.shares.push_back(shares_of(time));
     }
+    CommTimer timer_of_comms(job, graph, network);
     for (const CommClass& comm : graph.comm_classes) {
-        const CommTime time = comm_time(job, network, comm);
-        result.comms.push_back({to_picoseconds(time.busy), to_picoseconds(time.latency)});
+        const CommTime time = timer_of_comms.time(comm);
+        result.comms.push_back(
+            {to_picoseconds(time.busy), to_picoseconds(time.latency), to_picoseconds(time.wire), time.blocks});
         result.limits.push_back(time.limit);
     }
     return result;
@@ -134,6 +177,7 @@ Durations given_durations(const StageTimes& times, const TaskGraph& graph) {
         duration.spent[static_cast<std::size_t>(Spent::compute)] = given_duration(times, work);
         result.works.push_back(duration);
     }
+    result.shares.assign(graph.works.size(), {});
     result.comms.assign(graph.comm_classes.size(), {0, times.hop});
     result.limits.assign(graph.comm_classes.size(), "hop of the stage times");
     return result;

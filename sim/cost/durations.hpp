@@ -13,12 +13,40 @@ namespace foreshard {
 struct CommDuration {
     Picoseconds busy = 0;     ///< the stream cannot start its next message before
     Picoseconds latency = 0;  ///< from then to arrival
+    Picoseconds wire = 0;     ///< part of `busy` that shrinks as links get faster
+    int blocks = 0;           ///< thread blocks on every member's GPU
+};
+
+/// Of a work's time, as shares of the whole.
+struct WorkShares {
+    double kernels = 1.0;  ///< on the device's own units: not host, not exposed communication
+    double memory = 0.0;   ///< part of `kernels` that memory bandwidth bounds
+    double nvlink = 0.0;   ///< exposed communication that shrinks as NVLink gets faster
+    double nic = 0.0;
+};
+
+/// How fast a simulated rank is; of its tensor and context parallel ranks, the slowest.
+struct RankSpeed {
+    double compute = 1.0;
+    double nvlink = 1.0;
+    double nic = 1.0;
+};
+
+/// Random variation of every compute task, drawn anew for each of `members` ranks; the slowest counts.
+struct Jitter {
+    double deviation = 0.0;  ///< standard deviation over mean
+    std::uint64_t seed = 0;
+    int run = 0;
+    int members = 1;
 };
 
 struct Durations {
     std::vector<WorkDuration> works;  ///< like TaskGraph::works
     std::vector<CommDuration> comms;  ///< like TaskGraph::comm_classes
     std::vector<std::string> limits;  ///< what bounds each comm class, in words
+    std::vector<WorkShares> shares;   ///< like TaskGraph::works
+    std::vector<RankSpeed> ranks;     ///< per simulated rank; empty: all at full speed
+    Jitter jitter;
 };
 
 /// Costs by the models.

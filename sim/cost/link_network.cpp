@@ -9,9 +9,6 @@ namespace foreshard {
 
 namespace {
 
-/// Measured ring bandwidth is about 80 % of the one-way link figure (A100 235/300, H200 367/450 GB/s).
-constexpr double ring_share_of_link = 0.8;
-
 /// A message inside a node pays less set-up than one through a NIC.
 constexpr double local_p2p_latency_share = 0.7;
 
@@ -64,13 +61,15 @@ CommTime LinkNetwork::inside(CollectiveKind kind, Bytes message, int ranks) cons
     const double factor = ring_factor(kind, ranks);
     CommTime time;
     if (const CollectiveFit* fit = nearest_fit(cluster_, kind, ranks)) {
-        time.busy = fit->base + Seconds(fit->sqrt_term * std::sqrt(message.value)) + message * factor / fit->bandwidth;
+        time.wire = message * factor / fit->bandwidth;
+        time.busy = fit->base + Seconds(fit->sqrt_term * std::sqrt(message.value)) + time.wire;
         time.limit =
             fmt::format("{} fit of {} ranks, {:.0f} GB/s", cluster_.fabric_id, fit->ranks, fit->bandwidth.value / 1e9);
         return time;
     }
     const double steps = factor * ranks;
-    time.busy = Seconds(launch_s + ring_step_s * steps) + message * factor / ring_bandwidth(kind, ranks);
+    time.wire = message * factor / ring_bandwidth(kind, ranks);
+    time.busy = Seconds(launch_s + ring_step_s * steps) + time.wire;
     time.limit =
         fmt::format("ring over {}, {:.0f} GB/s", cluster_.intra_node.kind, ring_bandwidth(kind, ranks).value / 1e9);
     return time;
@@ -83,7 +82,8 @@ CommTime LinkNetwork::across(CollectiveKind kind, Bytes message, const GroupPlac
     CommTime time;
     if (kind == CollectiveKind::all_to_all) {
         const double outside = static_cast<double>(group.size - group.per_domain) / group.size;
-        time.busy = latency + message * outside / network_;
+        time.wire = message * outside / network_;
+        time.busy = latency + time.wire;
         time.limit = fmt::format("NIC, {:.1f} GB/s", network_.value / 1e9);
         return time;
     }
@@ -91,7 +91,8 @@ CommTime LinkNetwork::across(CollectiveKind kind, Bytes message, const GroupPlac
     const BytesPerSecond ring = ring_bandwidth(kind, group.per_domain);
     const bool by_nic = group.per_domain == 1 || nics < ring;
     const BytesPerSecond rate = by_nic ? nics : ring;
-    time.busy = latency + message * ring_factor(kind, group.size) / rate;
+    time.wire = message * ring_factor(kind, group.size) / rate;
+    time.busy = latency + time.wire;
     time.limit =
         fmt::format("ring over {} domains, {} {:.1f} GB/s", group.domains, by_nic ? "NICs" : "links", rate.value / 1e9);
     return time;
@@ -106,12 +107,12 @@ CommTime LinkNetwork::send_recv(Bytes message, bool same_domain) const {
     CommTime time;
     if (same_domain) {
         const BytesPerSecond rate = cluster_.intra_node.bandwidth * ring_share_of_link;
-        time.busy = message / rate;
+        time.busy = time.wire = message / rate;
         time.latency = p2p_latency_ * local_p2p_latency_share;
         time.limit = fmt::format("{}, {:.0f} GB/s", cluster_.intra_node.kind, rate.value / 1e9);
         return time;
     }
-    time.busy = message / p2p_network_;
+    time.busy = time.wire = message / p2p_network_;
     time.latency = p2p_latency_;
     time.limit = fmt::format("NIC, {:.1f} GB/s", p2p_network_.value / 1e9);
     return time;

@@ -205,7 +205,7 @@ NcclTopology nccl_topology(const ClusterSpec& cluster, const GroupPlacement& gro
     NcclTopology topology;
     topology.compute_capability = compute_capability(cluster.device);
     topology.nodes = group.domains;
-    topology.ranks = group.per_domain * group.domains;
+    topology.ranks = group.size;
     topology.intra = cluster.gpus_per_nvlink_domain > 1 ? NcclLink::nvlink : NcclLink::pci;
     // DGX A100 has AMD CPUs, DGX-1, DGX H100 and B200 Intel ones; PCIe boxes of Ampere and Ada mostly AMD.
     const bool amd = topology.compute_capability >= 80 && topology.compute_capability < 90;

@@ -23,8 +23,10 @@ constexpr double latency_factor_before_hopper = 1.4;
 constexpr double p2p_sqrt_term = 1.46e-9;
 
 /// NCCL sends by LL up to 16 KiB a channel (src/enqueue.cc): 32 channels over NVLink, 2 a peer over the network.
-constexpr double p2p_ll_local = 32 * 16384.0;
-constexpr double p2p_ll_network = 2 * 16384.0;
+constexpr int p2p_channels_local = 32;
+constexpr int p2p_channels_network = 2;
+constexpr double p2p_ll_local = p2p_channels_local * 16384.0;
+constexpr double p2p_ll_network = p2p_channels_network * 16384.0;
 
 /// Share of a message that has to leave each node, whatever the algorithm: other nodes' parts come in once, and for an
 /// all-reduce the sums go out again.
@@ -74,6 +76,22 @@ Seconds least_latency(const NcclTuner& tuner, CollectiveKind kind) {
 
 bool is_tuned(CollectiveKind kind) {
     return kind != CollectiveKind::all_to_all && kind != CollectiveKind::send_recv;
+}
+
+/// Thread blocks: one a channel, fewer for messages that would not fill them (NCCL 2.28.9 src/enqueue.cc: bytes a
+/// thread 8 for LL and LL128, 64 for Simple; 512 threads with LL, 640 with LL128, 512 with Simple).
+int fitting_blocks(NcclProtocol protocol, Bytes message, int channels) {
+    double bytes = 512.0 * 64.0;
+    if (protocol == NcclProtocol::ll) bytes = 512.0 * 8.0;
+    if (protocol == NcclProtocol::ll128) bytes = 640.0 * 8.0;
+    return static_cast<int>(std::clamp(std::ceil(message.value / bytes), 1.0, std::max(channels, 1) * 1.0));
+}
+
+int blocks_of(const NcclTuner& tuner, CollectiveKind kind, Bytes message) {
+    const NcclChoice choice = tuner.choose(kind, message);
+    const NcclTopology& topology = tuner.topology();
+    const bool nvls = choice.algorithm == NcclAlgorithm::nvls || choice.algorithm == NcclAlgorithm::nvls_tree;
+    return nvls ? topology.nvls_channels : fitting_blocks(choice.protocol, message, topology.channels);
 }
 
 /// "NVLS Simple, 16 channels"
@@ -127,7 +145,9 @@ CommTime NcclNetwork::fitted(CollectiveKind kind, Bytes message, const Collectiv
     }
     const Seconds latency = base + Seconds(fit.sqrt_term * std::sqrt(message.value));
     CommTime time;
-    time.busy = latency + message * ring_factor(kind, ranks) / fit.bandwidth;
+    time.wire = message * ring_factor(kind, ranks) / fit.bandwidth;
+    time.busy = latency + time.wire;
+    time.blocks = blocks_of(tuner, kind, message);
     const std::string links = bandwidth_text(link_name(), fit.bandwidth, fit.bandwidth);
     time.limit = fmt::format("{}, {} ({} fit of {} ranks)", name_of(tuner, tuner.choose(kind, message)),
                              bound_by(time, latency, links), cluster_.fabric_id, fit.ranks);
@@ -142,6 +162,8 @@ CommTime NcclNetwork::tuned(CollectiveKind kind, Bytes message, const NcclTuner&
     const Estimate found = least_time(tuner, kind, message, wire);
     CommTime time;
     time.busy = found.total();
+    time.wire = found.transfer;
+    time.blocks = blocks_of(tuner, kind, message);
     const BytesPerSecond reached = message * ring_factor(kind, topology.ranks) / found.transfer;
     const std::string links = bandwidth_text(link_name(), topology.ring.total(1), reached);
     time.limit =
@@ -151,9 +173,8 @@ CommTime NcclNetwork::tuned(CollectiveKind kind, Bytes message, const NcclTuner&
 
 /// Rings and trees leave each domain through the NICs of its members. The largest messages move at the slower of links
 /// and NICs; NCCL's figures for other algorithms, protocols and sizes keep their ratio to that.
-CommTime NcclNetwork::across(CollectiveKind kind, Bytes message, const NcclTuner& tuner) const {
+CommTime NcclNetwork::across(CollectiveKind kind, Bytes message, const NcclTuner& tuner, int per_node) const {
     const NcclTopology& topology = tuner.topology();
-    const int per_node = topology.ranks_per_node();
     const BytesPerSecond nics = network_ * per_node;
     assert(nics.value > 0.0);
     const BytesPerSecond links = per_node > 1 ? link_rate(kind, per_node) : nics;
@@ -164,6 +185,8 @@ CommTime NcclNetwork::across(CollectiveKind kind, Bytes message, const NcclTuner
     const Estimate found = least_time(tuner, kind, message, wire);
     CommTime time;
     time.busy = found.total();
+    time.wire = found.transfer;
+    time.blocks = blocks_of(tuner, kind, message);
     const BytesPerSecond reached = message * ring_factor(kind, topology.ranks) / found.transfer;
     const std::string bound = bandwidth_text(links < nics ? link_name() : "NICs", rate, reached);
     time.limit = fmt::format("{} over {} nodes, {}", name_of(tuner, tuner.choose(kind, message)), topology.nodes,
@@ -175,11 +198,13 @@ CommTime NcclNetwork::collective(CollectiveKind kind, Bytes message, const Group
     if (group.size <= 1) return {};
     if (!is_tuned(kind)) {
         CommTime time = links_.collective(kind, message, group);
+        const int channels = group.domains > 1 ? p2p_channels_network : p2p_channels_local;
+        time.blocks = fitting_blocks(NcclProtocol::simple, message, channels);
         time.limit = "pairwise sends, " + time.limit;
         return time;
     }
     const NcclTuner tuner(nccl_topology(cluster_, group));
-    if (group.domains > 1) return across(kind, message, tuner);
+    if (group.domains > 1) return across(kind, message, tuner, group.per_domain);
     const CollectiveFit* fit = nearest_fit(cluster_, kind, group.size);
     return fit != nullptr ? fitted(kind, message, *fit, tuner) : tuned(kind, message, tuner);
 }
@@ -189,6 +214,8 @@ CommTime NcclNetwork::send_recv(Bytes message, bool same_domain) const {
     const bool nvlink = same_domain && cluster_.gpus_per_nvlink_domain > 1;
     if (nvlink) time.busy += Seconds(p2p_sqrt_term * std::sqrt(message.value));
     const bool ll = message.value <= (same_domain ? p2p_ll_local : p2p_ll_network);
+    time.blocks = fitting_blocks(ll ? NcclProtocol::ll : NcclProtocol::simple, message,
+                                 same_domain ? p2p_channels_local : p2p_channels_network);
     time.limit = fmt::format("send/recv {}, {}", ll ? "LL" : "Simple", time.limit);
     return time;
 }

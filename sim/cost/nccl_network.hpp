@@ -19,7 +19,7 @@ public:
 private:
     CommTime fitted(CollectiveKind kind, Bytes message, const CollectiveFit& fit, const NcclTuner& tuner) const;
     CommTime tuned(CollectiveKind kind, Bytes message, const NcclTuner& tuner) const;
-    CommTime across(CollectiveKind kind, Bytes message, const NcclTuner& tuner) const;
+    CommTime across(CollectiveKind kind, Bytes message, const NcclTuner& tuner, int per_node) const;
     BytesPerSecond link_rate(CollectiveKind kind, int ranks) const;
     std::string link_name() const;
 

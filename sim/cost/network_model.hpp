@@ -14,6 +14,8 @@ struct CommTime {
     Seconds busy;
     Seconds latency;
     std::string limit;  ///< what bounds it, in words
+    Seconds wire;       ///< part of `busy` that shrinks as links get faster
+    int blocks = 0;     ///< thread blocks that a GPU runs it with, one an SM
 
     Seconds total() const { return busy + latency; }
 };

@@ -27,12 +27,15 @@ PassTime& PassTime::operator+=(const PassTime& other) {
     cp += other.cp;
     ep += other.ep;
     host += other.host;
+    memory += other.memory;
+    nvlink += other.nvlink;
+    nic += other.nic;
     return *this;
 }
 
 PassTime operator*(const PassTime& time, double times) {
-    return {time.compute * times, time.recompute * times, time.tp * times,
-            time.cp * times,      time.ep * times,        time.host * times};
+    return {time.compute * times, time.recompute * times, time.tp * times,     time.cp * times, time.ep * times,
+            time.host * times,    time.memory * times,    time.nvlink * times, time.nic * times};
 }
 
 Seconds with_host_floor(Seconds device, Seconds host) {
@@ -54,13 +57,17 @@ const GroupPlacement& PassTimer::group(Axis axis) const {
     return axis == Axis::cp ? groups_.cp : groups_.ep;
 }
 
-Seconds PassTimer::exposed(const Op& op, Seconds previous) const {
-    Seconds time = network_.collective(op.collective, op.message, group(op.axis)).total() * op.exposed_share;
+PassTimer::Exposed PassTimer::exposed(const Op& op, Seconds previous) const {
+    const CommTime alone = network_.collective(op.collective, op.message, group(op.axis));
+    Seconds time = alone.total() * op.exposed_share;
+    Seconds wire = alone.wire * op.exposed_share;
     if (op.axis == Axis::tp) {
-        time = time * job_.software.numbers.tp_time_factor * (1.0 - job_.software.numbers.tp_overlap_ratio);
+        const double tp_share = 1.0 - job_.software.numbers.tp_overlap_ratio;
+        time = time * job_.software.numbers.tp_time_factor * tp_share;
+        wire = wire * job_.software.numbers.tp_time_factor * tp_share;
     }
-    if (!op.behind_previous) return time;
-    return Seconds(std::max(time.value - previous.value, 0.0));
+    if (op.behind_previous) time = Seconds(std::max(time.value - previous.value, 0.0));
+    return {time, std::min(wire, time)};
 }
 
 PassTime PassTimer::sum(const std::vector<Op>& ops) const {
@@ -70,10 +77,14 @@ PassTime PassTimer::sum(const std::vector<Op>& ops) const {
         Seconds* share = op.recompute ? &total.recompute : &total.compute;
         Seconds time;
         if (op.kind == OpKind::collective) {
-            time = exposed(op, previous);
+            const Exposed comm = exposed(op, previous);
+            time = comm.time;
             share = op.axis == Axis::tp ? &total.tp : (op.axis == Axis::cp ? &total.cp : &total.ep);
+            (group(op.axis).domains > 1 ? total.nic : total.nvlink) += comm.wire;
         } else {
-            time = cost_.time(op).seconds;
+            const OpTime kernel = cost_.time(op);
+            time = kernel.seconds;
+            if (kernel.bound == Bound::memory) total.memory += time;
         }
         *share += time;
         previous = time;

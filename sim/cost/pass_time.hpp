@@ -17,6 +17,9 @@ struct PassTime {
     Seconds cp;
     Seconds ep;
     Seconds host;
+    Seconds memory;  ///< of compute and recompute: kernels bound by memory bandwidth
+    Seconds nvlink;  ///< of tp, cp and ep: what shrinks as NVLink gets faster
+    Seconds nic;     ///< of tp, cp and ep: what shrinks as NICs get faster
 
     Seconds device() const { return compute + recompute + tp + cp + ep; }
     PassTime& operator+=(const PassTime& other);
@@ -48,8 +51,12 @@ public:
 
     BlockTimes time(const OpBlock& block) const;
 
-    /// Exposed time of a collective of a pass, and time of a kernel.
-    Seconds exposed(const Op& op, Seconds previous) const;
+    /// Exposed time of a collective of a pass, with the part of it that depends on links; and time of a kernel.
+    struct Exposed {
+        Seconds time;
+        Seconds wire;
+    };
+    Exposed exposed(const Op& op, Seconds previous) const;
     OpTime kernel(const Op& op) const { return cost_.time(op); }
 
 private:

@@ -7,9 +7,12 @@
 
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/nccl_network.hpp"
+#include "sim/cost/variation.hpp"
 #include "sim/engine/balance.hpp"
 #include "sim/engine/estimate.hpp"
+#include "sim/engine/fluid.hpp"
 #include "sim/engine/simulator.hpp"
+#include "sim/plan/expand.hpp"
 
 namespace foreshard {
 
@@ -22,16 +25,76 @@ Durations cost_of(const Job& job, const TaskGraph& graph) {
     return durations(job, graph, cost, network);
 }
 
-/// Messages and collectives between tasks.
+/// Costs of the graph's tasks, with what the job says of single ranks.
+Durations varied_cost_of(const Job& job, const TaskGraph& graph) {
+    Durations durations = cost_of(job, graph);
+    vary(job, graph, durations);
+    return durations;
+}
+
+/// Links may make replicas differ that are equal otherwise.
+void lower_and_cost(Evaluation& e) {
+    e.graph = lower(e.job, e.schedule);
+    if (replicas_differ(e.job)) e.graph = expand_replicas(e.graph, e.job.plan.dp);
+    e.durations = varied_cost_of(e.job, e.graph);
+    if (e.job.plan.contention == Contention::off) return;
+    e.flows = map_flows(e.job, e.graph, e.durations);
+    if (e.flows.replicas_alike) return;
+    e.graph = expand_replicas(e.graph, e.job.plan.dp);
+    e.durations = varied_cost_of(e.job, e.graph);
+    e.flows = map_flows(e.job, e.graph, e.durations);
+}
+
+/// A run of the evaluated graph; runs differ in their random numbers.
+Timeline run_once(const Evaluation& e, int run) {
+    Durations durations = e.durations;
+    durations.jitter.run = run;
+    if (e.job.plan.contention == Contention::off) return simulate(e.graph, durations);
+    const DeviceSharing device{e.job.plan.contention == Contention::full, e.job.cluster.device.sm_count};
+    return simulate_fluid(e.graph, durations, e.flows, device);
+}
+
+/// Mean and 90th percentile (nearest rank) of the step over all runs, of which the timeline shows the first.
+void add_runs(Evaluation& e) {
+    const int runs = e.job.plan.variability.runs;
+    if (runs <= 1) return;
+    std::vector<double> steps = {to_milliseconds(e.timeline.step_time())};
+    for (int run = 1; run < runs; ++run) steps.push_back(to_milliseconds(run_once(e, run).step_time()));
+    std::sort(steps.begin(), steps.end());
+    double sum = 0.0;
+    for (const double step : steps) sum += step;
+    e.report.summary.runs = runs;
+    e.report.summary.step_time_mean_ms = sum / runs;
+    e.report.summary.step_time_p90_ms = steps[static_cast<std::size_t>((9 * runs + 9) / 10 - 1)];
+}
+
+bool same_kind(const CommReport& a, const CommReport& b) {
+    return a.axis == b.axis && a.collective == b.collective && a.from_rank == b.from_rank && a.to_rank == b.to_rank &&
+           a.message_bytes == b.message_bytes && a.time_us == b.time_us;
+}
+
+/// Messages and collectives between tasks. Replicas that take the same time are told once.
 void append_task_communication(const Evaluation& e, std::vector<CommReport>& all) {
     for (std::size_t i = 0; i < e.graph.comm_classes.size(); ++i) {
         const CommClass& comm = e.graph.comm_classes[i];
         const bool pair = comm.kind == CollectiveKind::send_recv || comm.axis == Axis::embedding;
+        const auto pp_rank = [&](std::int32_t rank) {
+            return pair ? e.graph.places[static_cast<std::size_t>(rank)].pp : -1;
+        };
         const GroupPlacement group = pair ? GroupPlacement{2, 1, 1} : group_placement(e.job, comm.axis);
         const CommDuration& time = e.durations.comms[i];
-        all.push_back({std::string(to_string(comm.axis)), std::string(to_string(comm.kind)), pair ? comm.from_rank : -1,
-                       pair ? comm.to_rank : -1, group.size, group.domains, comm.message.value,
-                       static_cast<double>(time.busy + time.latency) / 1e6, e.durations.limits[i]});
+        CommReport entry{std::string(to_string(comm.axis)),
+                         std::string(to_string(comm.kind)),
+                         pp_rank(comm.from_rank),
+                         pp_rank(comm.to_rank),
+                         group.size,
+                         group.domains,
+                         comm.message.value,
+                         static_cast<double>(time.busy + time.latency) / 1e6,
+                         e.durations.limits[i]};
+        const bool told =
+            std::any_of(all.begin(), all.end(), [&](const CommReport& known) { return same_kind(known, entry); });
+        if (!told || e.graph.ranks == e.graph.pipeline_ranks) all.push_back(std::move(entry));
     }
 }
 
@@ -72,6 +135,24 @@ std::vector<CommReport> communication(const Evaluation& e) {
     return all;
 }
 
+std::string contention_note(const Job& job) {
+    std::string note;
+    switch (job.plan.contention) {
+        case Contention::off:
+            note = "links are free of contention";
+            break;
+        case Contention::links:
+            note = "concurrent communication shares links max-min fairly; compute is not slowed by it";
+            break;
+        case Contention::full:
+            note = "concurrent communication shares links max-min fairly, and SMs and memory with compute";
+            break;
+    }
+    const Variability& v = job.plan.variability;
+    const bool alike = v.speed.empty() && v.links.empty() && v.jitter_pct == 0.0;
+    return note + (alike ? "; all replicas run at the same speed" : "; ranks differ as asked for");
+}
+
 /// Assumptions that the model makes for every job, in words.
 std::vector<std::string> model_assumptions(const Job& job) {
     if (job.stage_times) return {"all pass times are given; optimizer, gradient sync and per-step work are left out"};
@@ -85,7 +166,7 @@ std::vector<std::string> model_assumptions(const Job& job) {
                                to_string(job.plan.precision), device.gemm_ratio / numbers.gemm_time_factor),
         fmt::format("memory-bound kernels at {:.2f} of the bandwidth of {}",
                     device.memory_ratio / numbers.memory_time_factor, device.id),
-        "links are free of contention; all replicas run at the same speed"};
+        contention_note(job)};
     if (job.plan.cp > 1) notes.emplace_back("context parallel ranks share causal attention evenly; KV moves under it");
     if (job.model.moe) notes.emplace_back("tokens are routed to experts evenly, none is dropped");
     if (job.cluster.fits.empty() && job.gpus > 1) {
@@ -109,11 +190,11 @@ Evaluation evaluate(const Job& job) {
     Evaluation e;
     e.job = job;
     e.schedule = make_schedule(job);
-    e.graph = lower(job, e.schedule);
+    lower_and_cost(e);
     e.buffers = plan_buffers(job, e.graph);
-    e.durations = cost_of(job, e.graph);
-    e.timeline = simulate(e.graph, e.durations);
+    e.timeline = run_once(e, 0);
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
+    add_runs(e);
     e.report.communication = communication(e);
     e.report.estimate = estimate_report(e);
     for (std::string& note : model_assumptions(job)) e.report.assumptions.push_back(std::move(note));

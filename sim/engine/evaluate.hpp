@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/cost/durations.hpp"
+#include "sim/cost/flow_map.hpp"
 #include "sim/plan/buffer_plan.hpp"
 #include "sim/plan/schedule.hpp"
 #include "sim/plan/task_graph.hpp"
@@ -17,6 +17,7 @@ struct Evaluation {
     TaskGraph graph;
     BufferPlan buffers;
     Durations durations;
+    FlowMap flows;  ///< empty without contention
     Timeline timeline;
     Report report;
 };

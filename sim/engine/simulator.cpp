@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sim/cost/variation.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -37,7 +39,7 @@ public:
             runnable_.pop_back();
             advance(static_cast<std::size_t>(stream));
         }
-        check_complete();
+        check_complete(graph_, next_);
         timeline_.works = durations_.works;
         set_window(graph_, timeline_);
         return std::move(timeline_);
@@ -48,7 +50,6 @@ private:
     bool inputs_ready(std::size_t stream, const Task& task, Picoseconds& at);
     bool arrive(std::size_t stream, const Task& task, Picoseconds at);
     void finish(std::int32_t task, Picoseconds start, Picoseconds end);
-    void check_complete() const;
 
     const TaskGraph& graph_;
     const Durations& durations_;
@@ -112,23 +113,23 @@ void FixedDurations::advance(std::size_t stream) {
             if (!arrive(stream, task, at)) return;
             continue;
         }
-        free_[stream] = at + durations_.works[static_cast<std::size_t>(task.work)].total();
+        free_[stream] = at + task_time(graph_, durations_, id);
         ++next_[stream];
         finish(id, at, free_[stream]);
     }
 }
 
-void FixedDurations::check_complete() const {
+}  // namespace
+
+void check_complete(const TaskGraph& graph, const std::vector<std::int32_t>& next) {
     std::string waiting;
-    for (std::size_t s = 0; s < graph_.streams.size(); ++s) {
-        if (next_[s] == graph_.streams[s].last) continue;
-        waiting += "\n  rank " + std::to_string(graph_.streams[s].rank) + " " +
-                   std::string(to_string(graph_.streams[s].lane)) + " waits at " + task_name(graph_, next_[s]);
+    for (std::size_t s = 0; s < graph.streams.size(); ++s) {
+        if (next[s] == graph.streams[s].last) continue;
+        waiting += "\n  rank " + std::to_string(graph.streams[s].rank) + " " +
+                   std::string(to_string(graph.streams[s].lane)) + " waits at " + task_name(graph, next[s]);
     }
     if (!waiting.empty()) throw std::logic_error("the task graph cannot complete:" + waiting);
 }
-
-}  // namespace
 
 Timeline simulate(const TaskGraph& graph, const Durations& durations) {
     return FixedDurations(graph, durations).run();

@@ -10,4 +10,7 @@ namespace foreshard {
 /// @throws std::logic_error when the graph cannot complete, naming the tasks that wait
 Timeline simulate(const TaskGraph& graph, const Durations& durations);
 
+/// `next` is the first task of each stream that has not run. @throws std::logic_error unless all have
+void check_complete(const TaskGraph& graph, const std::vector<std::int32_t>& next);
+
 }  // namespace foreshard

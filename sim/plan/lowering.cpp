@@ -16,6 +16,8 @@ constexpr double default_bucket_elements = 40e6;
 
 void Lowering::describe() {
     graph_.ranks = schedule_.ranks;
+    graph_.pipeline_ranks = schedule_.ranks;
+    for (int rank = 0; rank < schedule_.ranks; ++rank) graph_.places.push_back({rank, -1});
     graph_.ranks_represented = std::max(job_.gpus / std::max(schedule_.ranks, 1), 1);
     graph_.microbatches = schedule_.microbatches;
     graph_.layout = stage_layout(job_);

@@ -1,74 +1,179 @@
 #include "sim/plan/rank_grid.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 namespace foreshard {
 
 namespace {
 
-int degree(const ParallelPlan& plan, const std::string& axis) {
-    if (axis == "tp") return plan.tp;
-    if (axis == "cp") return plan.cp;
-    if (axis == "dp") return plan.dp;
-    if (axis == "pp") return plan.pp;
-    return 1;  // ep is carved out of the dense axes
-}
-
-/// Distance between neighbours of the axis: the product of the degrees before it in the order.
-int stride(const ParallelPlan& plan, const std::string& axis) {
-    int product = 1;
-    std::size_t begin = 0;
-    while (begin < plan.order.size()) {
-        const std::size_t end = std::min(plan.order.find('-', begin), plan.order.size());
-        const std::string name = plan.order.substr(begin, end - begin);
-        if (name == axis) break;
-        product *= degree(plan, name);
-        begin = end + 1;
+/// Degrees by axis name, and the strides that an order gives them.
+class Strides {
+public:
+    Strides(std::string_view order, std::map<std::string_view, int> degrees) : degrees_(std::move(degrees)) {
+        int product = 1;
+        std::size_t begin = 0;
+        while (begin <= order.size()) {
+            const std::size_t end = std::min(order.find('-', begin), order.size());
+            const std::string_view axis = order.substr(begin, end - begin);
+            strides_[axis] = product;
+            const auto degree = degrees_.find(axis);
+            if (degree != degrees_.end()) product *= std::max(degree->second, 1);
+            begin = end + 1;
+        }
     }
-    return product;
+
+    int of(std::string_view axis) const {
+        const auto found = strides_.find(axis);
+        return found != strides_.end() ? found->second : 1;
+    }
+
+private:
+    std::map<std::string_view, int> degrees_;
+    std::map<std::string_view, int> strides_;
+};
+
+struct AxisExtent {
+    int stride = 1;
+    int degree = 1;
+};
+
+/// All sums of multiples of the extents.
+std::vector<int> offsets(const std::vector<AxisExtent>& extents) {
+    std::vector<int> all = {0};
+    for (const AxisExtent& extent : extents) {
+        const std::size_t known = all.size();
+        for (int k = 1; k < extent.degree; ++k) {
+            for (std::size_t i = 0; i < known; ++i) all.push_back(all[i] + k * extent.stride);
+        }
+    }
+    std::sort(all.begin(), all.end());
+    return all;
 }
 
-int domain_size(const Job& job) {
-    return std::max({job.cluster.gpus_per_nvlink_domain, job.cluster.gpus_per_node, 1});
+/// Where groups can begin within a domain: sums of multiples of the extents, modulo `domain`.
+std::vector<int> residues(const std::vector<AxisExtent>& extents, int domain) {
+    std::vector<bool> seen(static_cast<std::size_t>(domain));
+    seen[0] = true;
+    for (const AxisExtent& extent : extents) {
+        std::vector<bool> next = seen;
+        for (int k = 1; k < std::min(extent.degree, domain); ++k) {
+            for (int r = 0; r < domain; ++r) {
+                if (seen[static_cast<std::size_t>(r)]) {
+                    next[static_cast<std::size_t>((r + std::int64_t{k} * extent.stride) % domain)] = true;
+                }
+            }
+        }
+        seen = next;
+    }
+    std::vector<int> all;
+    for (int r = 0; r < domain; ++r) {
+        if (seen[static_cast<std::size_t>(r)]) all.push_back(r);
+    }
+    return all;
 }
 
-GroupPlacement place(const Job& job, int size, int step) {
-    GroupPlacement group;
-    group.size = size;
-    group.per_domain = std::clamp(domain_size(job) / std::max(step, 1), 1, size);
-    group.domains = (size + group.per_domain - 1) / group.per_domain;
+/// Members are ascending offsets from a first rank that lies at `residue` of its domain.
+GroupPlacement place(const std::vector<int>& members, int residue, int domain) {
+    GroupPlacement group{static_cast<int>(members.size()), static_cast<int>(members.size()), 0};
+    int inside = 0;
+    int current = -1;
+    for (const int member : members) {
+        const int here = (residue + member) / domain;
+        if (here != current) {
+            if (group.domains > 0) group.per_domain = std::min(group.per_domain, inside);
+            ++group.domains;
+            inside = 0;
+            current = here;
+        }
+        ++inside;
+    }
+    group.per_domain = std::min(group.per_domain, inside);
     return group;
+}
+
+GroupPlacement worst_placement(const std::vector<AxisExtent>& inside, const std::vector<AxisExtent>& outside,
+                               int domain) {
+    const std::vector<int> members = offsets(inside);
+    GroupPlacement worst;
+    worst.domains = 0;
+    for (const int residue : residues(outside, domain)) {
+        const GroupPlacement group = place(members, residue, domain);
+        const bool worse =
+            group.domains > worst.domains || (group.domains == worst.domains && group.per_domain < worst.per_domain);
+        if (worse) worst = group;
+    }
+    return worst;
+}
+
+/// Two positions, one on each side, share a domain from every start that `others` allow.
+bool share(const std::vector<AxisExtent>& others, int first, int offset_a, int offset_b, int domain) {
+    const std::vector<int> starts = residues(others, domain);
+    return std::all_of(starts.begin(), starts.end(), [&](int start) {
+        return (first + start + offset_a) / domain == (first + start + offset_b) / domain;
+    });
 }
 
 }  // namespace
 
+RankGrid rank_grid(const Job& job) {
+    const ParallelPlan& plan = job.plan;
+    const int etp = expert_tp(plan);
+    const int expert_dp = expert_data_parallel(job);
+    const Strides dense(plan.order, {{"tp", plan.tp}, {"cp", plan.cp}, {"dp", plan.dp}, {"pp", plan.pp}});
+    const Strides expert(plan.order, {{"tp", etp}, {"ep", plan.ep}, {"dp", expert_dp}, {"pp", plan.pp}});
+    RankGrid grid;
+    grid.tp = dense.of("tp");
+    grid.cp = dense.of("cp");
+    grid.dp = dense.of("dp");
+    grid.pp = dense.of("pp");
+    grid.etp = expert.of("tp");
+    grid.ep = expert.of("ep");
+    grid.expert_dp = expert.of("dp");
+    grid.expert_pp = expert.of("pp");
+    grid.domain = std::max({job.cluster.gpus_per_nvlink_domain, job.cluster.gpus_per_node, 1});
+    return grid;
+}
+
 GroupPlacement group_placement(const Job& job, Axis axis) {
     const ParallelPlan& plan = job.plan;
+    const RankGrid grid = rank_grid(job);
+    const AxisExtent tp{grid.tp, plan.tp};
+    const AxisExtent cp{grid.cp, plan.cp};
+    const AxisExtent dp{grid.dp, plan.dp};
+    const AxisExtent pp{grid.pp, plan.pp};
     switch (axis) {
         case Axis::tp:
-            return place(job, plan.tp, stride(plan, "tp"));
+            return worst_placement({tp}, {cp, dp, pp}, grid.domain);
         case Axis::cp:
-            return place(job, plan.cp, stride(plan, "cp"));
-        // Gradients are reduced over data and context parallel ranks together.
+            return worst_placement({cp}, {tp, dp, pp}, grid.domain);
         case Axis::dp:
-            return place(job, plan.dp * plan.cp, std::min(stride(plan, "dp"), stride(plan, "cp")));
+            return worst_placement({dp, cp}, {tp, pp}, grid.domain);
         case Axis::pp:
-            return place(job, plan.pp, stride(plan, "pp"));
+            return worst_placement({pp}, {tp, cp, dp}, grid.domain);
         case Axis::ep:
-            return place(job, plan.ep, expert_tp(plan));
+            return worst_placement(
+                {{grid.ep, plan.ep}},
+                {{grid.etp, expert_tp(plan)}, {grid.expert_dp, expert_data_parallel(job)}, {grid.expert_pp, plan.pp}},
+                grid.domain);
         case Axis::embedding:
-            return place(job, 2, stride(plan, "pp") * std::max(plan.pp - 1, 1));
+            return worst_placement({{grid.pp * std::max(plan.pp - 1, 1), 2}}, {tp, cp, dp}, grid.domain);
     }
     return {};
 }
 
-int global_rank(const Job& job, int pp_rank) {
-    return pp_rank * stride(job.plan, "pp");
+bool share_domain(const Job& job, int pp_rank_a, int pp_rank_b) {
+    const RankGrid grid = rank_grid(job);
+    return share({{grid.tp, job.plan.tp}, {grid.cp, job.plan.cp}, {grid.dp, job.plan.dp}}, 0, pp_rank_a * grid.pp,
+                 pp_rank_b * grid.pp, grid.domain);
 }
 
-bool share_domain(const Job& job, int pp_rank_a, int pp_rank_b) {
-    const int size = domain_size(job);
-    return global_rank(job, pp_rank_a) / size == global_rank(job, pp_rank_b) / size;
+bool share_domain(const Job& job, int pp_rank_a, int pp_rank_b, int replica) {
+    const RankGrid grid = rank_grid(job);
+    // Positions may wrap, so that the replica's own start counts modulo the domain like the others.
+    return share({{grid.tp, job.plan.tp}, {grid.cp, job.plan.cp}}, replica * grid.dp % grid.domain, pp_rank_a * grid.pp,
+                 pp_rank_b * grid.pp, grid.domain);
 }
 
 }  // namespace foreshard

@@ -59,7 +59,7 @@ struct CommClass {
     CollectiveKind kind = CollectiveKind::send_recv;
     Axis axis = Axis::pp;
     Bytes message;
-    std::int32_t from_rank = 0;  ///< p2p: pipeline ranks
+    std::int32_t from_rank = 0;  ///< of a pair: simulated ranks
     std::int32_t to_rank = 0;
 };
 
@@ -85,9 +85,18 @@ struct Task {
     bool fused_with_next = false;
 };
 
+/// Which real ranks a simulated rank stands for. Tensor and context parallel ranks of one replica move together, since
+/// collectives inside their passes hold them to the slowest.
+struct RankPlace {
+    std::int32_t pp = 0;
+    std::int32_t replica = -1;  ///< data-parallel index; -1: every replica
+};
+
 struct TaskGraph {
-    int ranks = 0;              ///< simulated: one per pipeline rank
-    int ranks_represented = 1;  ///< real ranks that each stands for
+    int ranks = 0;                  ///< simulated: one per pipeline rank, or one per pipeline rank and replica
+    int pipeline_ranks = 0;         ///< simulated ranks of a replica stand side by side
+    int ranks_represented = 1;      ///< real ranks that each stands for
+    std::vector<RankPlace> places;  ///< per simulated rank
     int steps = 1;
     int microbatches = 0;
     std::vector<Stream> streams;  ///< sorted by rank, compute first
@@ -99,7 +108,8 @@ struct TaskGraph {
     std::vector<CommClass> comm_classes;
     std::vector<StageOps> stages;  ///< where all ranks share the vocabulary layers, the last is such a share
     std::vector<StageContents> layout;
-    std::vector<std::vector<int>> rank_stages;  ///< entries of `stages` that a rank holds, the share last
+    /// Per simulated rank: entries of `stages` that it holds, the vocabulary share last.
+    std::vector<std::vector<int>> rank_stages;
 
     /// Tasks that meet in comm number `comm`.
     std::span<const std::int32_t> members_of(std::int32_t comm) const {

@@ -12,6 +12,13 @@ namespace foreshard {
 enum class Spent : std::uint8_t { compute, recompute, exposed_tp, exposed_cp, exposed_ep, host };
 inline constexpr int spent_count = 6;
 
+/// part x length / whole, rounded down; exactly `part` where length is whole.
+inline Picoseconds scaled(Picoseconds part, Picoseconds length, Picoseconds whole) {
+    if (length == whole || whole == 0) return part;
+    return static_cast<Picoseconds>(static_cast<double>(part) / static_cast<double>(whole) *
+                                    static_cast<double>(length));
+}
+
 struct WorkDuration {
     std::array<Picoseconds, spent_count> spent{};
     Picoseconds total() const { return std::accumulate(spent.begin(), spent.end(), Picoseconds{0}); }

@@ -88,13 +88,18 @@ void RankWalk::wait_until(std::int32_t id, Picoseconds until) {
     at_ = std::max(at_, until);
 }
 
-/// Parts are laid out one after the other from the task's start, so that clipping keeps the sum.
+/// Parts are laid out one after the other from the task's start, so that clipping keeps the sum. Of a task that took
+/// longer or shorter than its work alone they keep their shares.
 void RankWalk::spend(std::int32_t id) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-    const Picoseconds task_end = std::min(timeline_.end[static_cast<std::size_t>(id)], timeline_.window_end);
-    Picoseconds part_end = timeline_.start[static_cast<std::size_t>(id)];
+    const Picoseconds start = timeline_.start[static_cast<std::size_t>(id)];
+    const Picoseconds length = timeline_.end[static_cast<std::size_t>(id)] - start;
+    const Picoseconds task_end = std::min(start + length, timeline_.window_end);
+    Picoseconds spent = 0;
     for (int i = 0; i < spent_count && !timeline_.works.empty(); ++i) {
-        part_end += timeline_.works[static_cast<std::size_t>(task.work)].spent[static_cast<std::size_t>(i)];
+        const WorkDuration& work = timeline_.works[static_cast<std::size_t>(task.work)];
+        spent += work.spent[static_cast<std::size_t>(i)];
+        const Picoseconds part_end = start + scaled(spent, length, work.total());
         const Picoseconds end = std::clamp(part_end, at_, std::max(task_end, at_));
         entry(account_, of_spent(task, static_cast<Spent>(i))) += end - at_;
         at_ = end;

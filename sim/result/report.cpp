@@ -39,7 +39,7 @@ void add_throughput(const Job& job, const TaskGraph& graph, Picoseconds step, Su
     if (!peak) return;
     summary.mfu_ratio = summary.model_tflops_per_gpu * 1e12 / peak->value;
     // A pipeline rank recomputes its own stages only, so the mean over ranks is the sum over stages / pp.
-    const double extra = recompute_flops(graph) * graph.microbatches / graph.ranks;
+    const double extra = recompute_flops(graph) * graph.microbatches / graph.pipeline_ranks;
     summary.hfu_ratio = summary.mfu_ratio + per_second(extra, step) / peak->value;
 }
 
@@ -87,7 +87,9 @@ std::vector<RankReport> rank_reports(const Job& job, const TaskGraph& graph, con
     std::vector<RankMemory> memories = memory_profiles(graph, buffers, timeline, job.cluster.device.usable_memory);
     std::vector<RankReport> ranks(times.size());
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-        ranks[r].pp_rank = static_cast<int>(r);
+        ranks[r].rank = static_cast<int>(r);
+        ranks[r].pp_rank = graph.places[r].pp;
+        ranks[r].replica = graph.places[r].replica;
         ranks[r].ranks_represented = graph.ranks_represented;
         // A share of the vocabulary is no stage.
         for (const int s : graph.rank_stages[r]) {
@@ -164,6 +166,9 @@ std::map<std::string, double> summary_figures(const Report& report) {
     };
     if (s.step_time_low_ms) figures["step_time_low_ms"] = *s.step_time_low_ms;
     if (s.step_time_high_ms) figures["step_time_high_ms"] = *s.step_time_high_ms;
+    if (s.runs) figures["runs"] = *s.runs;
+    if (s.step_time_mean_ms) figures["step_time_mean_ms"] = *s.step_time_mean_ms;
+    if (s.step_time_p90_ms) figures["step_time_p90_ms"] = *s.step_time_p90_ms;
     return figures;
 }
 

@@ -18,6 +18,9 @@ struct Summary {
     double step_time_ms = 0.0;
     std::optional<double> step_time_low_ms;  ///< band of the software profile: P90 of its published errors
     std::optional<double> step_time_high_ms;
+    std::optional<int> runs;                  ///< with different random numbers; step_time_ms is that of the first
+    std::optional<double> step_time_mean_ms;  ///< over the runs
+    std::optional<double> step_time_p90_ms;   ///< nearest rank
     double samples_per_s = 0.0;
     double tokens_per_s = 0.0;
     double tokens_per_s_per_gpu = 0.0;
@@ -44,7 +47,9 @@ struct Summary {
 };
 
 struct RankReport {
+    int rank = 0;  ///< simulated rank of the task graph
     int pp_rank = 0;
+    int replica = -1;  ///< data-parallel index; -1: stands for all
     int ranks_represented = 1;
     std::vector<int> stages;
     int layers = 0;

@@ -235,6 +235,7 @@ void check_run(const Job& job, Rules& rules) {
     check_cluster(job, rules);
     check_order(job, rules);
     check_stage_times(job, rules);
+    check_variability(job, rules);
 }
 
 }  // namespace foreshard

@@ -13,4 +13,7 @@ using Rules = std::vector<BrokenRule>;
 /// Precondition: all counts are positive.
 void check_run(const Job& job, Rules& rules);
 
+/// Rules about speeds of ranks and links and about overlap of collectives inside passes.
+void check_variability(const Job& job, Rules& rules);
+
 }  // namespace foreshard

@@ -63,6 +63,13 @@ struct LinkSpec {
     Seconds latency;
 };
 
+/// Switches that the NICs of some neighbouring nodes are plugged into. Traffic between them goes through uplinks.
+struct LeafTier {
+    int nodes_per_leaf = 1;
+    double oversubscription_ratio = 1.0;  ///< bandwidth of a leaf's NICs over that of its uplinks
+    bool rail_optimized = false;          ///< NIC i of each of these nodes has a switch of its own, the rail i
+};
+
 struct ClusterSpec {
     std::string id;
     std::string name;
@@ -72,7 +79,9 @@ struct ClusterSpec {
     std::optional<int> nodes;  ///< size of the machine where it is known
     LinkSpec intra_node;
     std::optional<LinkSpec> inter_node;
-    std::string fabric_id;  ///< empty: no measured fits
+    int nics_per_node = 0;         ///< 0: one a GPU. Together they carry what the GPUs' inter_node bandwidths add up to
+    std::optional<LeafTier> leaf;  ///< absent: switches never limit
+    std::string fabric_id;         ///< empty: no measured fits
     std::vector<CollectiveFit> fits;
 };
 

@@ -79,6 +79,10 @@ struct JobRequest {
     std::optional<double> jitter_pct;
     std::optional<std::string> link_factor;
     std::optional<std::int64_t> seed;
+    std::optional<int> runs;
+    std::optional<bool> no_symmetry;
+    std::optional<std::string> mesh;
+    std::optional<bool> tp_comm_overlap;
 
     /// Changes to the model's shape.
     std::optional<int> num_layers;

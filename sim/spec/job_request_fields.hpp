@@ -45,6 +45,10 @@ void visit_plan_fields(Visit&& visit) {
     visit("jitter_pct", &R::jitter_pct);
     visit("link_factor", &R::link_factor);
     visit("seed", &R::seed);
+    visit("runs", &R::runs);
+    visit("no_symmetry", &R::no_symmetry);
+    visit("mesh", &R::mesh);
+    visit("tp_comm_overlap", &R::tp_comm_overlap);
 }
 
 /// The keys of "batch".

@@ -87,6 +87,22 @@ LinkSpec read_link(JsonObject& link, const std::string& bandwidth_key) {
             .latency = Seconds(link.required<double>("latency_us", Range::not_negative) * micro)};
 }
 
+LeafTier read_leaf(JsonObject leaf) {
+    LeafTier tier;
+    tier.nodes_per_leaf = leaf.required<int>("nodes_per_leaf", Range::positive);
+    tier.oversubscription_ratio = leaf.required<double>("oversubscription_ratio", Range::positive);
+    tier.rail_optimized = leaf.optional<bool>("rail_optimized").value_or(false);
+    leaf.finish();
+    return tier;
+}
+
+void read_inter_node(JsonObject link, ClusterSpec& cluster) {
+    cluster.inter_node = read_link(link, "bandwidth_one_way_GB_per_s_per_gpu");
+    cluster.nics_per_node = link.optional<int>("nics_per_node", Range::positive).value_or(0);
+    if (auto leaf = link.optional_object("leaf")) cluster.leaf = read_leaf(*leaf);
+    link.finish();
+}
+
 void read_intra_node(JsonObject link, ClusterSpec& cluster) {
     cluster.intra_node = read_link(link, "bandwidth_one_way_GB_per_s");
     if (link.holds_text("fabric")) {
@@ -170,10 +186,7 @@ ClusterSpec read_cluster(const Json& value, const std::string& source, const std
     cluster.gpus_per_nvlink_domain = root.required<int>("gpus_per_nvlink_domain", Range::positive);
     cluster.nodes = root.optional<int>("nodes", Range::positive);
     read_intra_node(root.object("intra_node"), cluster);
-    if (auto link = root.optional_object("inter_node")) {
-        cluster.inter_node = read_link(*link, "bandwidth_one_way_GB_per_s_per_gpu");
-        link->finish();
-    }
+    if (auto link = root.optional_object("inter_node")) read_inter_node(*link, cluster);
     root.ignore("sources");
     root.finish();
     return cluster;
@@ -223,6 +236,12 @@ OrderedJson to_json(const ClusterSpec& cluster) {
     }
     if (cluster.inter_node) {
         out["inter_node"] = link_json(*cluster.inter_node, "bandwidth_one_way_GB_per_s_per_gpu");
+        if (cluster.nics_per_node > 0) out["inter_node"]["nics_per_node"] = cluster.nics_per_node;
+        if (cluster.leaf) {
+            out["inter_node"]["leaf"] = {{"nodes_per_leaf", cluster.leaf->nodes_per_leaf},
+                                         {"oversubscription_ratio", cluster.leaf->oversubscription_ratio},
+                                         {"rail_optimized", cluster.leaf->rail_optimized}};
+        }
     }
     return out;
 }

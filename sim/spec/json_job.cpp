@@ -167,6 +167,19 @@ OrderedJson to_json(const StageTimes& times) {
     return out;
 }
 
+/// What is left out changes nothing.
+static void add_variability(const ParallelPlan& plan, OrderedJson& out) {
+    const Variability& v = plan.variability;
+    if (plan.contention != Contention::off) out["contention"] = to_string(plan.contention);
+    if (!v.speed.empty()) out["speed_factor"] = to_string(v.speed);
+    if (!v.links.empty()) out["link_factor"] = to_string(v.links);
+    if (v.jitter_pct > 0.0) out["jitter_pct"] = v.jitter_pct;
+    if (v.seed != 0) out["seed"] = v.seed;
+    if (v.runs > 1) out["runs"] = v.runs;
+    if (plan.no_symmetry) out["no_symmetry"] = true;
+    if (plan.tp_comm_overlap) out["tp_comm_overlap"] = true;
+}
+
 OrderedJson to_json(const ParallelPlan& plan) {
     OrderedJson out = OrderedJson::object();
     if (plan.dp > 0) out["dp"] = plan.dp;
@@ -196,6 +209,7 @@ OrderedJson to_json(const ParallelPlan& plan) {
     out["use_distributed_optimizer"] = plan.distributed_optimizer;
     out["precision"] = to_string(plan.precision);
     out["order"] = plan.order;
+    add_variability(plan, out);
     return out;
 }
 

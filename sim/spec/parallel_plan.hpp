@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/spec/cluster_spec.hpp"
+#include "sim/spec/variability.hpp"
 
 /// How a model is spread over ranks and how its micro-batches are ordered.
 namespace foreshard {
@@ -77,7 +78,12 @@ struct ParallelPlan {
     double bucket_mb = 0.0;  ///< 0: one bucket per chunk; 10^6 bytes
 
     Precision precision = Precision::bf16;
-    std::string order = "tp-cp-ep-dp-pp";
+    std::string order = "tp-cp-ep-dp-pp";  ///< axes, inner to outer
+
+    Contention contention = Contention::off;
+    Variability variability;
+    bool no_symmetry = false;      ///< every data-parallel replica is simulated by itself
+    bool tp_comm_overlap = false;  ///< all-gather and reduce-scatter run under their GEMMs, in tiles
 };
 
 }  // namespace foreshard

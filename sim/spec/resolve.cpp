@@ -296,7 +296,10 @@ private:
         const bool overlaps = job_.software.structure.overlap_p2p;
         job_.plan.overlap_p2p =
             flag_or_assume(request_.overlap_p2p, "overlap_p2p", overlaps, "by profile " + job_.software.id);
-        if (!request_.contention) assume("contention", "off");
+        job_.plan.contention = parse_contention(value_or_assume<std::string>(request_.contention, "contention", "off"));
+        job_.plan.variability = parse_variability(request_);
+        job_.plan.no_symmetry = request_.no_symmetry.value_or(false);
+        job_.plan.tp_comm_overlap = request_.tp_comm_overlap.value_or(false);
     }
 
     const JobRequest& request_;
@@ -306,7 +309,7 @@ private:
 }  // namespace
 
 Job resolve(const JobRequest& request) {
-    return Resolver(request).resolve();
+    return Resolver(with_mesh(request)).resolve();
 }
 
 }  // namespace foreshard

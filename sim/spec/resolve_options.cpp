@@ -50,12 +50,6 @@ void refuse_given(const std::string& flag, bool given) {
     if (given) throw InputError(flag, "", "is not simulated by this version; leave it out");
 }
 
-/// "1", "1.0": a factor that changes nothing.
-void refuse_factor(const std::string& flag, const std::optional<std::string>& text) {
-    if (!text || *text == "1" || *text == "1.0") return;
-    throw InputError(flag, "", fmt::format("'{}' is not simulated by this version; valid: 1", *text));
-}
-
 /// Width of the MLP where only the model's width was given: 4 h, or 8/3 h in multiples of 64 for three matrices.
 std::int64_t default_ffn(const ModelSpec& model) {
     return model.gated_mlp ? 4 * model.hidden * 2 / 3 / 64 * 64 : 4 * model.hidden;
@@ -172,12 +166,6 @@ void refuse_unsimulated(const JobRequest& request) {
     if (request.data_parallel && *request.data_parallel != "ddp") {
         refuse_name("--data-parallel", *request.data_parallel, {"ddp"}, data_parallel_later);
     }
-    if (request.contention && *request.contention != "off") {
-        refuse_name("--contention", *request.contention, {"off"}, {"links", "full"});
-    }
-    refuse_factor("--speed-factor", request.speed_factor);
-    refuse_factor("--link-factor", request.link_factor);
-    refuse_unless_default("--jitter-pct", request.jitter_pct, 0.0);
     refuse_unless_default("--skew-steps", request.skew_steps, 0);
     refuse_given("--calibration", request.calibration.has_value());
 }

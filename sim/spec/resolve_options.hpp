@@ -19,6 +19,12 @@ void refuse_unsimulated(const JobRequest& request);
 /// @throws InputError when they do not determine a shape
 void apply_model_changes(const JobRequest& request, LoadedModel& model);
 
+/// The degrees and the order that --mesh says. @throws InputError when they contradict other flags
+JobRequest with_mesh(const JobRequest& request);
+
+/// Speeds of ranks and links, jitter and runs. @throws InputError for malformed or out-of-range values
+Variability parse_variability(const JobRequest& request);
+
 /// Values so large that arithmetic on them would overflow, or a run would never end. @throws InputError
 void refuse_out_of_range(const Job& job);
 

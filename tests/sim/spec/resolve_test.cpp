@@ -247,10 +247,6 @@ TEST(Resolve, OptionsOfLaterVersionsAreRefusedNotIgnored) {
     constexpr const char* reason = "is not simulated by this version";
     expect_change_refused([](JobRequest& r) { r.schedule = "zb-h1"; }, "--schedule", reason);
     expect_change_refused([](JobRequest& r) { r.data_parallel = "fsdp2"; }, "--data-parallel", reason);
-    expect_change_refused([](JobRequest& r) { r.contention = "links"; }, "--contention", reason);
-    expect_change_refused([](JobRequest& r) { r.speed_factor = "0.9"; }, "--speed-factor", reason);
-    expect_change_refused([](JobRequest& r) { r.link_factor = "0.5"; }, "--link-factor", reason);
-    expect_change_refused([](JobRequest& r) { r.jitter_pct = 3.0; }, "--jitter-pct", reason);
     expect_change_refused([](JobRequest& r) { r.skew_steps = 1; }, "--skew-steps", reason);
     expect_change_refused([](JobRequest& r) { r.calibration = "mine.json"; }, "--calibration", reason);
     JobRequest neutral = llama();

@@ -1,0 +1,319 @@
+#include "sim/cost/flow_map.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <utility>
+
+#include "sim/cost/link_network.hpp"
+#include "sim/plan/rank_grid.hpp"
+
+namespace foreshard {
+
+namespace {
+
+/// Local memory traffic of a ring at bus bandwidth B: the neighbour's write, its read, and the read of the own input or
+/// the write of the output; 3 B (estimate). A message is read once by its sender and written once at its receiver.
+constexpr double memory_passes_collective = 3.0;
+constexpr double memory_passes_message = 1.0;
+
+/// Numbers of links: ports of GPUs, then of NICs, then of leaves, sending before receiving.
+class Links {
+public:
+    explicit Links(const Job& job) : cluster_(job.cluster), gpus_(std::max(job.gpus, 1)) {
+        nics_per_node_ = cluster_.nics_per_node > 0 ? cluster_.nics_per_node : std::max(cluster_.gpus_per_node, 1);
+        nodes_ = (gpus_ + cluster_.gpus_per_node - 1) / std::max(cluster_.gpus_per_node, 1);
+        if (cluster_.leaf) {
+            rails_ = cluster_.leaf->rail_optimized ? nics_per_node_ : 1;
+            leaves_ = (nodes_ + cluster_.leaf->nodes_per_leaf - 1) / cluster_.leaf->nodes_per_leaf * rails_;
+        }
+        set_capacities(job);
+    }
+
+    std::vector<double> capacity;
+
+    int port(int rank, bool send) const { return 2 * rank + (send ? 0 : 1); }
+    int nic(int rank, bool send) const {
+        const int node = rank / cluster_.gpus_per_node;
+        return 2 * gpus_ + 2 * (node * nics_per_node_ + nic_of(rank)) + (send ? 0 : 1);
+    }
+    /// Block of nodes that share leaf switches; without a leaf tier all are in one.
+    int block(int rank) const {
+        return cluster_.leaf ? rank / cluster_.gpus_per_node / cluster_.leaf->nodes_per_leaf : 0;
+    }
+    int leaf(int rank, bool send) const {
+        const int rail = rails_ > 1 ? nic_of(rank) : 0;
+        return 2 * gpus_ + 2 * nodes_ * nics_per_node_ + 2 * (block(rank) * rails_ + rail) + (send ? 0 : 1);
+    }
+
+private:
+    int nic_of(int rank) const {
+        return rank % cluster_.gpus_per_node * nics_per_node_ / std::max(cluster_.gpus_per_node, 1);
+    }
+
+    void set_capacities(const Job& job) {
+        const Variability& v = job.plan.variability;
+        double port_rate = cluster_.intra_node.bandwidth.value * ring_share_of_link;
+        for (const CollectiveFit& fit : cluster_.fits) port_rate = std::max(port_rate, fit.bandwidth.value);
+        for (int rank = 0; rank < gpus_; ++rank) {
+            capacity.insert(capacity.end(), 2, port_rate * link_speed_of(v, LinkKind::nvlink, rank));
+        }
+        const ProfileNumbers& numbers = job.software.numbers;
+        const double ratio = std::max(numbers.network_bandwidth_ratio,
+                                      std::min(numbers.network_bandwidth_ratio * numbers.p2p_bandwidth_ratio, 1.0));
+        const double node_rate =
+            cluster_.inter_node ? cluster_.inter_node->bandwidth.value * ratio * cluster_.gpus_per_node : port_rate;
+        capacity.resize(capacity.size() + static_cast<std::size_t>(2 * nodes_ * nics_per_node_),
+                        node_rate / nics_per_node_);
+        for (int rank = 0; rank < gpus_; ++rank) {
+            const double speed = link_speed_of(v, LinkKind::nic, rank);
+            for (const bool send : {true, false}) {
+                double& nic_rate = capacity[static_cast<std::size_t>(nic(rank, send))];
+                nic_rate = std::min(nic_rate, node_rate / nics_per_node_ * speed);
+            }
+        }
+        if (!cluster_.leaf) return;
+        const double uplinks = node_rate * cluster_.leaf->nodes_per_leaf / rails_;
+        capacity.resize(capacity.size() + static_cast<std::size_t>(2 * leaves_),
+                        uplinks / cluster_.leaf->oversubscription_ratio);
+    }
+
+    const ClusterSpec& cluster_;
+    int gpus_;
+    int nics_per_node_ = 1;
+    int nodes_ = 1;
+    int rails_ = 1;
+    int leaves_ = 0;
+};
+
+/// Loads of one real communication, or the sum over several; kept sorted by link.
+class Loads {
+public:
+    void add(int link, double load) { uses_.push_back({link, load}); }
+    void add(const std::vector<LinkUse>& others) { uses_.insert(uses_.end(), others.begin(), others.end()); }
+
+    std::vector<LinkUse> summed() const {
+        std::vector<LinkUse> sorted = uses_;
+        std::stable_sort(sorted.begin(), sorted.end(),
+                         [](const LinkUse& a, const LinkUse& b) { return a.link < b.link; });
+        std::vector<LinkUse> sums;
+        for (const LinkUse& use : sorted) {
+            if (sums.empty() || sums.back().link != use.link) {
+                sums.push_back(use);
+            } else {
+                sums.back().load += use.load;
+            }
+        }
+        return sums;
+    }
+
+private:
+    std::vector<LinkUse> uses_;
+};
+
+/// Everything that one flow does: the loads of each replica (or of all together), and the bytes that one real
+/// communication moves through its busiest port.
+struct FlowLoads {
+    std::vector<std::vector<LinkUse>> replicas;
+    double bytes = 0.0;
+    double largest_share = 0.0;  ///< of a link's capacity that one real communication takes at 1 byte/s
+};
+
+class FlowMapper {
+public:
+    FlowMapper(const Job& job, const TaskGraph& graph, const Durations& durations)
+        : job_(job), graph_(graph), durations_(durations), grid_(rank_grid(job)), links_(job) {}
+
+    FlowMap run() {
+        number_flows();
+        for (const auto& [key, flow] : number_) add_flow(key.first, key.second, flow);
+        merge_links();
+        return std::move(map_);
+    }
+
+private:
+    void number_flows();
+    void add_flow(std::int32_t comm_class, std::int32_t rank, std::int32_t flow);
+    FlowLoads pair_loads(const CommClass& kind) const;
+    FlowLoads group_loads(const CommClass& kind, std::int32_t rank) const;
+    void add_message(int from, int to, double load, FlowLoads& flow, Loads& loads) const;
+    void add_ring(const CommClass& kind, std::vector<int> members, FlowLoads& flow, Loads& loads) const;
+    void add_use(int link, double load, FlowLoads& flow, Loads& loads) const {
+        loads.add(link, load);
+        flow.largest_share = std::max(flow.largest_share, load / links_.capacity[static_cast<std::size_t>(link)]);
+    }
+    void merge_links();
+
+    const Job& job_;
+    const TaskGraph& graph_;
+    const Durations& durations_;
+    RankGrid grid_;
+    Links links_;
+    FlowMap map_;
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> number_;
+    std::vector<std::vector<std::vector<LinkUse>>> replicas_;  ///< [flow][replica] loads on links before merging
+};
+
+void FlowMapper::number_flows() {
+    for (std::int32_t c = 0; c < static_cast<std::int32_t>(graph_.comms.size()); ++c) {
+        const std::pair key(graph_.comms[static_cast<std::size_t>(c)].comm_class,
+                            graph_.rank_of(graph_.members_of(c)[0]));
+        const auto next = static_cast<std::int32_t>(number_.size());
+        map_.flow_of_comm.push_back(number_.emplace(key, next).first->second);
+    }
+    map_.flows.resize(number_.size());
+    replicas_.resize(number_.size());
+}
+
+/// Loads count in connections: 1 on both ports of the sender and the receiver.
+void FlowMapper::add_message(int from, int to, double load, FlowLoads& flow, Loads& loads) const {
+    if (grid_.domain_of(from) == grid_.domain_of(to)) {
+        add_use(links_.port(from, true), load, flow, loads);
+        add_use(links_.port(to, false), load, flow, loads);
+        return;
+    }
+    add_use(links_.nic(from, true), load, flow, loads);
+    add_use(links_.nic(to, false), load, flow, loads);
+    if (links_.block(from) == links_.block(to)) return;
+    add_use(links_.leaf(from, true), load, flow, loads);
+    add_use(links_.leaf(to, false), load, flow, loads);
+}
+
+/// Of a ring's bytes every member sends and receives the same; with g members in a domain, as many rings enter and
+/// leave it, each through another member's NIC, so that 1/g of them pass a member's NIC and the rest its NVLink.
+void FlowMapper::add_ring(const CommClass& kind, std::vector<int> members, FlowLoads& flow, Loads& loads) const {
+    std::sort(members.begin(), members.end());
+    std::map<int, int> inside;
+    for (const int member : members) ++inside[grid_.domain_of(member)];
+    const bool alone = inside.size() == 1;
+    double largest = 0.0;
+    for (const auto& [domain, count] : inside) {
+        const double through_nic = alone ? 0.0 : 1.0 / count;
+        largest = std::max({largest, through_nic, 1.0 - through_nic});
+    }
+    flow.bytes = ring_factor(kind.kind, static_cast<int>(members.size())) * kind.message.value * largest;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        const int member = members[i];
+        const double through_nic = alone ? 0.0 : 1.0 / inside[grid_.domain_of(member)];
+        for (const bool send : {true, false}) {
+            if (through_nic < 1.0) add_use(links_.port(member, send), (1.0 - through_nic) / largest, flow, loads);
+            if (alone) continue;
+            add_use(links_.nic(member, send), through_nic / largest, flow, loads);
+            // The next (or previous) domain of the ring lies behind the last (or first) member of this one.
+            std::size_t other = i;
+            while (grid_.domain_of(members[other]) == grid_.domain_of(member)) {
+                other = (other + (send ? 1 : members.size() - 1)) % members.size();
+            }
+            if (links_.block(members[other]) == links_.block(member)) continue;
+            add_use(links_.leaf(member, send), through_nic / largest, flow, loads);
+        }
+    }
+}
+
+/// A pair of pipeline ranks at every tensor and context parallel position.
+FlowLoads FlowMapper::pair_loads(const CommClass& kind) const {
+    const RankPlace from = graph_.places[static_cast<std::size_t>(kind.from_rank)];
+    const RankPlace to = graph_.places[static_cast<std::size_t>(kind.to_rank)];
+    FlowLoads flow;
+    const int first = from.replica < 0 ? 0 : from.replica;
+    const int last = from.replica < 0 ? std::max(job_.plan.dp, 1) - 1 : from.replica;
+    for (int dp = first; dp <= last; ++dp) {
+        Loads loads;
+        for (int cp = 0; cp < job_.plan.cp; ++cp) {
+            for (int tp = 0; tp < job_.plan.tp; ++tp) {
+                const int a = grid_.rank({tp, cp, dp, from.pp});
+                const int b = grid_.rank({tp, cp, dp, to.pp});
+                if (kind.kind == CollectiveKind::send_recv) {
+                    flow.bytes = kind.message.value;
+                    add_message(a, b, 1.0, flow, loads);
+                } else {
+                    add_ring(kind, {a, b}, flow, loads);
+                }
+            }
+        }
+        flow.replicas.push_back(loads.summed());
+    }
+    return flow;
+}
+
+/// The data and context parallel group of a pipeline rank, at every tensor parallel position.
+FlowLoads FlowMapper::group_loads(const CommClass& kind, std::int32_t rank) const {
+    const int pp = graph_.places[static_cast<std::size_t>(rank)].pp;
+    FlowLoads flow;
+    Loads loads;
+    for (int tp = 0; tp < job_.plan.tp; ++tp) {
+        std::vector<int> members;
+        for (int dp = 0; dp < std::max(job_.plan.dp, 1); ++dp) {
+            for (int cp = 0; cp < job_.plan.cp; ++cp) members.push_back(grid_.rank({tp, cp, dp, pp}));
+        }
+        if (members.size() > 1) add_ring(kind, std::move(members), flow, loads);
+    }
+    flow.replicas.push_back(loads.summed());
+    return flow;
+}
+
+void FlowMapper::add_flow(std::int32_t comm_class, std::int32_t rank, std::int32_t number) {
+    const CommClass& kind = graph_.comm_classes[static_cast<std::size_t>(comm_class)];
+    const CommDuration& duration = durations_.comms[static_cast<std::size_t>(comm_class)];
+    const bool pair = kind.axis == Axis::pp || kind.axis == Axis::embedding;
+    FlowLoads loads = pair ? pair_loads(kind) : group_loads(kind, rank);
+    Flow& flow = map_.flows[static_cast<std::size_t>(number)];
+    flow.blocks = duration.blocks;
+    if (duration.busy > 0 && loads.bytes > 0.0) {
+        const double alone = loads.bytes / to_seconds(duration.busy).value;
+        // No communication takes more of a link than there is; what is faster than the model of its links loads them
+        // fully.
+        flow.demand = std::min(alone, 1.0 / loads.largest_share);
+        const double passes = kind.kind == CollectiveKind::send_recv ? memory_passes_message : memory_passes_collective;
+        flow.memory = passes * alone / job_.cluster.device.memory_bandwidth.value;
+    }
+    replicas_[static_cast<std::size_t>(number)] = std::move(loads.replicas);
+}
+
+/// Links on which all flows put the same loads, and which carry the same, are one.
+void FlowMapper::merge_links() {
+    std::vector<std::vector<std::pair<std::int32_t, double>>> columns(links_.capacity.size());
+    std::vector<std::vector<LinkUse>> sums(replicas_.size());
+    for (std::size_t f = 0; f < replicas_.size(); ++f) {
+        Loads all;
+        for (const auto& replica : replicas_[f]) all.add(replica);
+        sums[f] = all.summed();
+        for (const LinkUse& use : sums[f]) {
+            columns[static_cast<std::size_t>(use.link)].emplace_back(static_cast<std::int32_t>(f), use.load);
+        }
+    }
+    std::map<std::pair<double, std::vector<std::pair<std::int32_t, double>>>, std::int32_t> merged;
+    std::vector<std::int32_t> group(columns.size(), -1);
+    for (std::size_t link = 0; link < columns.size(); ++link) {
+        if (columns[link].empty()) continue;
+        const auto next = static_cast<std::int32_t>(merged.size());
+        const auto [known, added] = merged.emplace(std::pair(links_.capacity[link], columns[link]), next);
+        group[link] = known->second;
+        if (added) map_.capacity.push_back(links_.capacity[link]);
+    }
+    const auto grouped = [&](std::vector<LinkUse> uses) {
+        for (LinkUse& use : uses) use.link = group[static_cast<std::size_t>(use.link)];
+        std::sort(uses.begin(), uses.end(), [](const LinkUse& a, const LinkUse& b) {
+            return std::pair(a.link, a.load) < std::pair(b.link, b.load);
+        });
+        return uses;
+    };
+    for (std::size_t f = 0; f < replicas_.size(); ++f) {
+        for (std::size_t r = 1; r < replicas_[f].size() && map_.replicas_alike; ++r) {
+            map_.replicas_alike = grouped(replicas_[f][r]) == grouped(replicas_[f][0]);
+        }
+        std::vector<LinkUse> uses = grouped(sums[f]);
+        uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
+        map_.flows[f].first_use = static_cast<std::uint32_t>(map_.uses.size());
+        map_.flows[f].uses = static_cast<std::uint32_t>(uses.size());
+        map_.uses.insert(map_.uses.end(), uses.begin(), uses.end());
+    }
+}
+
+}  // namespace
+
+FlowMap map_flows(const Job& job, const TaskGraph& graph, const Durations& durations) {
+    return FlowMapper(job, graph, durations).run();
+}
+
+}  // namespace foreshard

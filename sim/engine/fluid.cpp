@@ -1,0 +1,360 @@
+#include "sim/engine/fluid.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <stdexcept>
+
+#include "sim/cost/variation.hpp"
+#include "sim/engine/flow_network.hpp"
+#include "sim/engine/simulator.hpp"
+
+namespace foreshard {
+
+namespace {
+
+constexpr Picoseconds not_done = -1;
+
+/// Remaining work in picoseconds at full rate.
+struct Progress {
+    double left = 0.0;
+    double rate = 1.0;
+    Picoseconds since = 0;
+    std::uint32_t version = 0;  ///< events of older versions are void
+
+    /// Rate changes at `now`; returns when the work will be done.
+    Picoseconds change(double new_rate, Picoseconds now) {
+        left = std::max(left - rate * static_cast<double>(now - since), 0.0);
+        rate = new_rate;
+        since = now;
+        ++version;
+        return now + std::llround(left / rate);
+    }
+};
+
+enum class EventKind : std::uint8_t { computed, transferred, arrived };
+
+struct Event {
+    Picoseconds time = 0;
+    std::uint64_t sequence = 0;
+    EventKind kind = EventKind::computed;
+    std::int32_t id = 0;  ///< stream of a compute task, else comm
+    std::uint32_t version = 0;
+    bool operator>(const Event& other) const {
+        return time != other.time ? time > other.time : sequence > other.sequence;
+    }
+};
+
+class Fluid {
+public:
+    Fluid(const TaskGraph& graph, const Durations& durations, const FlowMap& map, const DeviceSharing& device)
+        : graph_(graph),
+          durations_(durations),
+          map_(map),
+          device_(device),
+          network_(map.capacity),
+          next_(graph.streams.size()),
+          busy_(graph.streams.size(), false),
+          first_waiter_(graph.tasks.size(), -1),
+          next_waiter_(graph.streams.size(), -1),
+          arrived_(graph.comms.size(), 0),
+          computing_(graph.streams.size()),
+          transfers_(graph.comms.size()),
+          flow_of_(graph.comms.size(), -1),
+          ranks_(static_cast<std::size_t>(graph.ranks)) {
+        timeline_.start.assign(graph.tasks.size(), 0);
+        timeline_.end.assign(graph.tasks.size(), not_done);
+        for (std::size_t s = 0; s < graph.streams.size(); ++s) {
+            next_[s] = graph.streams[s].first;
+            if (graph.streams[s].lane == Lane::compute) {
+                ranks_[static_cast<std::size_t>(graph.streams[s].rank)].compute = static_cast<std::int32_t>(s);
+            }
+        }
+        for (std::size_t s = graph.streams.size(); s-- > 0;) runnable_.push_back(static_cast<std::int32_t>(s));
+    }
+
+    Timeline run() {
+        run_streams();
+        while (!events_.empty()) {
+            const Event event = events_.top();
+            events_.pop();
+            now_ = event.time;
+            handle(event);
+            run_streams();
+        }
+        check_complete(graph_, next_);
+        timeline_.works = durations_.works;
+        set_window(graph_, timeline_);
+        return std::move(timeline_);
+    }
+
+private:
+    /// What a simulated rank's device does now.
+    struct Device {
+        std::int32_t compute = -1;        ///< stream
+        std::int32_t task = -1;           ///< on it now
+        std::vector<std::int32_t> comms;  ///< in flight
+        int blocks = 0;
+        double memory = 0.0;
+    };
+
+    void run_streams();
+    void advance(std::size_t stream);
+    bool inputs_ready(std::size_t stream, const Task& task);
+    void start_compute(std::size_t stream, std::int32_t task);
+    void start_comm(std::int32_t comm);
+    void handle(const Event& event);
+    void end_compute(std::size_t stream);
+    void end_transfer(std::int32_t comm);
+    void arrive(std::int32_t comm);
+    void finish(std::int32_t task);
+    void post(Picoseconds time, EventKind kind, std::int32_t id, std::uint32_t version);
+    /// From now on at `rate`.
+    void proceed(Progress& progress, double rate, EventKind kind, std::int32_t id) {
+        const Picoseconds done = progress.change(rate, now_);
+        post(done, kind, id, progress.version);
+    }
+    void take_device(std::int32_t comm, int sign);
+    void refresh_compute(Device& device);
+    void refresh_comms(const Device& device);
+    void follow_network();
+    double demand_of(std::int32_t comm) const;
+    const Flow& flow(std::int32_t comm) const {
+        return map_.flows[static_cast<std::size_t>(map_.flow_of_comm[static_cast<std::size_t>(comm)])];
+    }
+    Device& device_of(std::int32_t task) { return ranks_[static_cast<std::size_t>(graph_.rank_of(task))]; }
+    const WorkShares& shares_of(std::int32_t task) const {
+        return durations_.shares[static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].work)];
+    }
+
+    const TaskGraph& graph_;
+    const Durations& durations_;
+    const FlowMap& map_;
+    DeviceSharing device_;
+    FlowNetwork network_;
+    Timeline timeline_;
+    std::vector<std::int32_t> next_;  ///< per stream: first task that has not started, or that it is busy with
+    std::vector<bool> busy_;
+    std::vector<std::int32_t> first_waiter_;  ///< per task: stream
+    std::vector<std::int32_t> next_waiter_;   ///< per stream: stream
+    std::vector<std::int32_t> arrived_;       ///< per comm
+    std::vector<Progress> computing_;         ///< per stream
+    std::vector<Progress> transfers_;         ///< per comm
+    std::vector<std::int32_t> flow_of_;       ///< per comm in flight: its number in the network
+    std::vector<std::int32_t> comm_of_;       ///< per number in the network: comm
+    std::vector<Device> ranks_;
+    std::vector<std::int32_t> runnable_;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    std::uint64_t sequence_ = 0;
+    Picoseconds now_ = 0;
+};
+
+void Fluid::post(Picoseconds time, EventKind kind, std::int32_t id, std::uint32_t version) {
+    events_.push({time, sequence_++, kind, id, version});
+}
+
+void Fluid::run_streams() {
+    while (!runnable_.empty()) {
+        const std::int32_t stream = runnable_.back();
+        runnable_.pop_back();
+        advance(static_cast<std::size_t>(stream));
+    }
+}
+
+bool Fluid::inputs_ready(std::size_t stream, const Task& task) {
+    for (std::uint32_t d = 0; d < task.deps; ++d) {
+        const auto dep = static_cast<std::size_t>(graph_.deps[task.first_dep + d]);
+        if (timeline_.end[dep] != not_done) continue;
+        next_waiter_[stream] = first_waiter_[dep];
+        first_waiter_[dep] = static_cast<std::int32_t>(stream);
+        return false;
+    }
+    return true;
+}
+
+/// Starts the stream's next task if it can.
+void Fluid::advance(std::size_t stream) {
+    if (busy_[stream] || next_[stream] == graph_.streams[stream].last) return;
+    const std::int32_t id = next_[stream];
+    const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+    if (!inputs_ready(stream, task)) return;
+    busy_[stream] = true;
+    if (task.comm < 0) {
+        start_compute(stream, id);
+        return;
+    }
+    if (++arrived_[static_cast<std::size_t>(task.comm)] == graph_.comms[static_cast<std::size_t>(task.comm)].members) {
+        start_comm(task.comm);
+    }
+}
+
+void Fluid::start_compute(std::size_t stream, std::int32_t task) {
+    timeline_.start[static_cast<std::size_t>(task)] = now_;
+    Progress& progress = computing_[stream];
+    progress.left = static_cast<double>(task_time(graph_, durations_, task));
+    progress.rate = 1.0;
+    progress.since = now_;
+    proceed(progress, 1.0, EventKind::computed, static_cast<std::int32_t>(stream));
+    Device& device = device_of(task);
+    device.task = task;
+    if (!device_.shared || device.comms.empty()) return;
+    refresh_compute(device);
+    refresh_comms(device);
+}
+
+void Fluid::start_comm(std::int32_t comm) {
+    for (const std::int32_t member : graph_.members_of(comm)) timeline_.start[static_cast<std::size_t>(member)] = now_;
+    const CommDuration& duration =
+        durations_.comms[static_cast<std::size_t>(graph_.comms[static_cast<std::size_t>(comm)].comm_class)];
+    Progress& progress = transfers_[static_cast<std::size_t>(comm)];
+    progress.left = static_cast<double>(duration.busy);
+    progress.since = now_;
+    proceed(progress, 1.0, EventKind::transferred, comm);
+    const Flow& loads = flow(comm);
+    if (loads.demand <= 0.0) return;
+    if (device_.shared) take_device(comm, 1);
+    const std::int32_t number =
+        network_.add(demand_of(comm), std::span(map_.uses).subspan(loads.first_use, loads.uses));
+    flow_of_[static_cast<std::size_t>(comm)] = number;
+    if (comm_of_.size() <= static_cast<std::size_t>(number)) comm_of_.resize(static_cast<std::size_t>(number) + 1);
+    comm_of_[static_cast<std::size_t>(number)] = comm;
+    follow_network();
+}
+
+/// Gives transfers the rates that the network has just changed.
+void Fluid::follow_network() {
+    for (const std::int32_t number : network_.affected()) {
+        const std::int32_t comm = comm_of_[static_cast<std::size_t>(number)];
+        const double alone = flow(comm).demand;
+        const double rate = network_.rate(number);
+        Progress& progress = transfers_[static_cast<std::size_t>(comm)];
+        const double share = rate == alone ? 1.0 : rate / alone;
+        if (share == progress.rate) continue;
+        proceed(progress, share, EventKind::transferred, comm);
+    }
+}
+
+/// A collective moves at the pace of the member whose memory is busiest.
+double Fluid::demand_of(std::int32_t comm) const {
+    const double alone = flow(comm).demand;
+    if (!device_.shared) return alone;
+    double slowest = 1.0;
+    for (const std::int32_t member : graph_.members_of(comm)) {
+        const Device& device = ranks_[static_cast<std::size_t>(graph_.rank_of(member))];
+        if (device.task >= 0) slowest = std::max(slowest, 1.0 + shares_of(device.task).memory * device.memory);
+    }
+    return alone / slowest;
+}
+
+void Fluid::take_device(std::int32_t comm, int sign) {
+    const Flow& loads = flow(comm);
+    for (const std::int32_t member : graph_.members_of(comm)) {
+        Device& device = device_of(member);
+        if (sign > 0) {
+            device.comms.push_back(comm);
+        } else {
+            device.comms.erase(std::find(device.comms.begin(), device.comms.end(), comm));
+        }
+        device.blocks += sign * loads.blocks;
+        device.memory = device.comms.empty() ? 0.0 : device.memory + sign * loads.memory;
+        refresh_compute(device);
+        refresh_comms(device);
+    }
+}
+
+void Fluid::refresh_compute(Device& device) {
+    if (device.task < 0) return;
+    const double rate = 1.0 / compute_slowdown(shares_of(device.task), device_.sm_count, device.blocks, device.memory);
+    Progress& progress = computing_[static_cast<std::size_t>(device.compute)];
+    if (rate == progress.rate) return;
+    proceed(progress, rate, EventKind::computed, device.compute);
+}
+
+void Fluid::refresh_comms(const Device& device) {
+    for (const std::int32_t comm : device.comms) {
+        const std::int32_t number = flow_of_[static_cast<std::size_t>(comm)];
+        if (number < 0) continue;
+        const double demand = demand_of(comm);
+        if (demand == network_.demand(number)) continue;
+        network_.set_demand(number, demand);
+        follow_network();
+    }
+}
+
+void Fluid::finish(std::int32_t task) {
+    const auto t = static_cast<std::size_t>(task);
+    timeline_.end[t] = now_;
+    for (std::int32_t s = first_waiter_[t]; s >= 0; s = next_waiter_[static_cast<std::size_t>(s)]) {
+        runnable_.push_back(s);
+    }
+}
+
+void Fluid::end_compute(std::size_t stream) {
+    const std::int32_t task = next_[stream];
+    Device& device = device_of(task);
+    device.task = -1;
+    if (device_.shared && !device.comms.empty()) refresh_comms(device);
+    busy_[stream] = false;
+    ++next_[stream];
+    finish(task);
+    runnable_.push_back(static_cast<std::int32_t>(stream));
+}
+
+void Fluid::end_transfer(std::int32_t comm) {
+    std::int32_t& number = flow_of_[static_cast<std::size_t>(comm)];
+    if (number >= 0) {
+        network_.remove(number);
+        number = -1;
+        follow_network();
+        if (device_.shared) take_device(comm, -1);
+    }
+    for (const std::int32_t member : graph_.members_of(comm)) {
+        const auto stream = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(member)].stream);
+        busy_[stream] = false;
+        ++next_[stream];
+        runnable_.push_back(static_cast<std::int32_t>(stream));
+    }
+    const CommDuration& duration =
+        durations_.comms[static_cast<std::size_t>(graph_.comms[static_cast<std::size_t>(comm)].comm_class)];
+    if (duration.latency == 0) {
+        arrive(comm);
+    } else {
+        post(now_ + duration.latency, EventKind::arrived, comm, 0);
+    }
+}
+
+void Fluid::arrive(std::int32_t comm) {
+    for (const std::int32_t member : graph_.members_of(comm)) finish(member);
+}
+
+void Fluid::handle(const Event& event) {
+    switch (event.kind) {
+        case EventKind::computed:
+            if (event.version == computing_[static_cast<std::size_t>(event.id)].version) {
+                end_compute(static_cast<std::size_t>(event.id));
+            }
+            break;
+        case EventKind::transferred:
+            if (event.version == transfers_[static_cast<std::size_t>(event.id)].version) end_transfer(event.id);
+            break;
+        case EventKind::arrived:
+            arrive(event.id);
+            break;
+    }
+}
+
+}  // namespace
+
+double compute_slowdown(const WorkShares& shares, int sm_count, int blocks, double memory) {
+    // NCCL never has more channels than half of any device in the catalogue; kernels keep that half.
+    const int taken = std::min(blocks, sm_count / 2);
+    const double fewer_sms = taken > 0 ? static_cast<double>(taken) / (sm_count - taken) : 0.0;
+    return 1.0 + (shares.kernels - shares.memory) * fewer_sms + shares.memory * memory;
+}
+
+Timeline simulate_fluid(const TaskGraph& graph, const Durations& durations, const FlowMap& map,
+                        const DeviceSharing& device) {
+    return Fluid(graph, durations, map, device).run();
+}
+
+}  // namespace foreshard
