@@ -73,7 +73,8 @@ Seconds least_latency(const NcclTuner& tuner, CollectiveKind kind) {
 }
 
 bool is_tuned(CollectiveKind kind) {
-    return kind != CollectiveKind::all_to_all && kind != CollectiveKind::send_recv;
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+           kind == CollectiveKind::reduce_scatter;
 }
 
 /// "NVLS Simple, 16 channels"
@@ -175,7 +176,7 @@ CommTime NcclNetwork::collective(CollectiveKind kind, Bytes message, const Group
     if (group.size <= 1) return {};
     if (!is_tuned(kind)) {
         CommTime time = links_.collective(kind, message, group);
-        time.limit = "pairwise sends, " + time.limit;
+        time.limit = (kind == CollectiveKind::all_to_all ? "pairwise sends, " : "chain, ") + time.limit;
         return time;
     }
     const NcclTuner tuner(nccl_topology(cluster_, group));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/spec/data_parallel.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -28,6 +30,11 @@ int stride(const ParallelPlan& plan, const std::string& axis) {
     return product;
 }
 
+/// Replicas lie on dp and cp together.
+int replica_stride(const ParallelPlan& plan) {
+    return std::min(stride(plan, "dp"), stride(plan, "cp"));
+}
+
 int domain_size(const Job& job) {
     return std::max({job.cluster.gpus_per_nvlink_domain, job.cluster.gpus_per_node, 1});
 }
@@ -51,13 +58,18 @@ GroupPlacement group_placement(const Job& job, Axis axis) {
             return place(job, plan.cp, stride(plan, "cp"));
         // Gradients are reduced over data and context parallel ranks together.
         case Axis::dp:
-            return place(job, plan.dp * plan.cp, std::min(stride(plan, "dp"), stride(plan, "cp")));
+            return place(job, plan.dp * plan.cp, replica_stride(plan));
         case Axis::pp:
             return place(job, plan.pp, stride(plan, "pp"));
         case Axis::ep:
             return place(job, plan.ep, expert_tp(plan));
         case Axis::embedding:
             return place(job, 2, stride(plan, "pp") * std::max(plan.pp - 1, 1));
+        case Axis::dp_shard:
+            return place(job, inner_group_size(plan), replica_stride(plan));
+        case Axis::dp_replica:
+            return place(job, std::max(plan.dp * plan.cp / inner_group_size(plan), 1),
+                         replica_stride(plan) * inner_group_size(plan));
     }
     return {};
 }

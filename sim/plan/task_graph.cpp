@@ -18,6 +18,8 @@ std::string_view to_string(Lane lane) {
             return "receive gradient";
         case Lane::dp:
             return "data parallel";
+        case Lane::dp_replica:
+            return "data parallel, between groups";
         case Lane::embedding:
             return "tied embedding";
     }
@@ -43,21 +45,18 @@ std::string task_name(const TaskGraph& graph, std::int32_t id) {
         case TaskKind::recv:
             return "receive " + action;
         case TaskKind::grad_reduce:
+            if (task.microbatch >= 0) return "reduce " + action;
             return task.stage < 0 ? "gradient reduction" : fmt::format("gradient reduction stage {}", task.stage);
         case TaskKind::embedding_reduce:
             return "tied embedding reduction";
         case TaskKind::optimizer:
             return "optimizer";
         case TaskKind::param_gather:
-            return fmt::format("parameter gather stage {}", task.stage);
+            return task.microbatch < 0 ? fmt::format("parameter gather stage {}", task.stage) : "gather " + action;
         case TaskKind::step_end:
             return "step end";
     }
     return "";
-}
-
-bool shards_optimizer(const ParallelPlan& plan) {
-    return plan.distributed_optimizer || plan.zero_stage >= 1;
 }
 
 }  // namespace foreshard

@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan/data_parallel/gradient_buckets.hpp"
 #include "sim/plan/op.hpp"
 #include "sim/plan/schedule.hpp"
+#include "sim/spec/data_parallel.hpp"
 #include "sim/spec/layout.hpp"
 
 /// Who does what, in which order, with how many FLOPs and bytes, and no times. The simulator and the runtime run this.
@@ -18,11 +20,20 @@ enum class TaskKind : std::uint8_t {
     grad_reduce,       ///< all-reduce or reduce-scatter over data parallel ranks
     embedding_reduce,  ///< tied embedding, first with last pipeline rank
     optimizer,
-    param_gather,  ///< distributed optimizer
+    param_gather,  ///< distributed optimizer, FSDP, ZeRO
     step_end,      ///< fixed per-step work of the framework
 };
 
-enum class Lane : std::uint8_t { compute, send_forward, recv_forward, send_backward, recv_backward, dp, embedding };
+enum class Lane : std::uint8_t {
+    compute,
+    send_forward,
+    recv_forward,
+    send_backward,
+    recv_backward,
+    dp,
+    dp_replica,  ///< second level of data parallelism: between groups
+    embedding,
+};
 std::string_view to_string(Lane lane);
 
 /// In-order queue of one rank. Its tasks are the contiguous ids [first, last).
@@ -41,6 +52,8 @@ struct Work {
     Pass pass = Pass::forward;
     std::int32_t first_unit = 0;  ///< range of the stage's layers (units, see stage_units) in forward order
     std::int32_t units = 0;
+    /// Comm classes that are in flight while it computes, or -1: they slow it down where nothing else models that.
+    std::int32_t under[2] = {-1, -1};
 };
 
 /// A message or collective that ranks meet in.
@@ -50,6 +63,8 @@ struct CommClass {
     Bytes message;
     std::int32_t from_rank = 0;  ///< p2p: pipeline ranks
     std::int32_t to_rank = 0;
+    std::int32_t every = 1;  ///< sent once in so many steps; a step bears its share
+    Seconds wait{};          ///< from the last member's arrival to the start, e.g. of a coordinator's cycle
 };
 
 struct Comm {
@@ -71,6 +86,21 @@ struct Task {
     bool fused_with_next = false;
 };
 
+/// Sharded parameters from their gather to the end of their last use.
+struct GatheredParameters {
+    std::int32_t gather = 0;  ///< tasks
+    std::int32_t first_use = 0;
+    std::int32_t last_use = 0;
+    double elements = 0.0;
+};
+
+/// Gradients of one group from the pass that makes them to their reduction.
+struct ReducedGradients {
+    std::int32_t producer = 0;  ///< tasks
+    std::int32_t reduce = 0;
+    double elements = 0.0;
+};
+
 struct TaskGraph {
     int ranks = 0;              ///< simulated: one per pipeline rank
     int ranks_represented = 1;  ///< real ranks that each stands for
@@ -85,6 +115,8 @@ struct TaskGraph {
     std::vector<StageOps> stages;
     std::vector<StageContents> layout;
     std::vector<std::vector<int>> rank_stages;
+    std::vector<GatheredParameters> gathered;
+    std::vector<ReducedGradients> reduced;
 
     int rank_of(std::int32_t task) const {
         return streams[static_cast<std::size_t>(tasks[static_cast<std::size_t>(task)].stream)].rank;
@@ -105,9 +137,7 @@ std::vector<Unit> stage_units(const StageOps& stage);
 std::string task_name(const TaskGraph& graph, std::int32_t task);
 
 /// Compiles a job. Precondition: check(job) is empty and the schedule is valid.
-TaskGraph lower(const Job& job, const Schedule& schedule);
-
-/// Sharding of optimizer state and gradients over data parallel ranks.
-bool shards_optimizer(const ParallelPlan& plan);
+/// @param buckets per stage: gradient buckets that follow from times (Horovod); empty: by the profile's rule
+TaskGraph lower(const Job& job, const Schedule& schedule, const std::vector<StageBuckets>& buckets = {});
 
 }  // namespace foreshard

@@ -64,7 +64,7 @@ std::string what(const PathSegment& s) {
         case TaskKind::optimizer:
             return "optimizer";
         case TaskKind::param_gather:
-            return "gather of updated parameters";
+            return "parameter gather over data parallel ranks";
         case TaskKind::step_end:
             return "fixed work per step";
     }

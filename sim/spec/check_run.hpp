@@ -13,4 +13,7 @@ using Rules = std::vector<BrokenRule>;
 /// Precondition: all counts are positive.
 void check_run(const Job& job, Rules& rules);
 
+/// Rules of data parallelism: sharding degrees, what excludes what.
+void check_data_parallel(const Job& job, Rules& rules);
+
 }  // namespace foreshard
