@@ -105,15 +105,41 @@ void add_pipeline(Group group) {
 }
 
 void add_data_parallel(Group group) {
-    group.value("--data-parallel", &R::data_parallel, "ddp");
-    group.value("--zero", &R::zero, "ZeRO stage: 0 or 1 (default 0)");
+    group.value("--data-parallel", &R::data_parallel,
+                "ddp, dp, horovod, mirrored, fsdp1, fsdp2, hsdp, parameter-server, async-sgd or local-sgd (default "
+                "ddp)");
+    group.value("--zero", &R::zero, "ZeRO stage: 0 to 3 (default 0; FSDP: 3, or 2 = SHARD_GRAD_OP)");
     group.flag("--use-distributed-optimizer,!--no-use-distributed-optimizer", &R::use_distributed_optimizer,
                "Megatron's form of --zero 1");
-    group.value("--bucket-mb", &R::bucket_mb, "Gradient bucket, 10^6 bytes (default one bucket a chunk)");
+    group.value("--bucket-mb", &R::bucket_mb, "Gradient bucket, 10^6 bytes (default by software)");
+    group.value("--first-bucket-mb", &R::first_bucket_mb, "First gradient bucket, 10^6 bytes (default by software)");
     group.flag("--overlap-grad-reduce,!--no-overlap-grad-reduce", &R::overlap_grad_reduce,
                "Gradients are reduced during backward");
     group.flag("--overlap-param-gather,!--no-overlap-param-gather", &R::overlap_param_gather,
                "Parameters are gathered during forward");
+    group.flag("--sync-every-microbatch,!--no-sync", &R::sync_every_microbatch,
+               "Gradients are reduced in every backward, not in the last one only (default by scheme)");
+    group.flag("--offload-optimizer,--optimizer-cpu-offload,!--no-offload-optimizer", &R::offload_optimizer,
+               "Optimizer states and update on the host");
+}
+
+void add_sharding(Group group) {
+    group.flag("--reshard-after-forward,!--no-reshard-after-forward", &R::reshard_after_forward,
+               "Parameters are freed after forward and gathered again in backward (FSDP, ZeRO-3)");
+    group.value("--fsdp-shard-size,--data-parallel-shard-degree", &R::fsdp_shard_size,
+                "Ranks that hold one copy of the parameters (default all replicas; hsdp: one node)");
+    group.value("--zero-shard-size", &R::zero_shard_size,
+                "Ranks that hold one copy of the optimizer state (default all replicas)");
+    group.value("--prefetch-layers", &R::prefetch_layers, "Layers gathered ahead (default 1)");
+    group.value("--fusion-threshold-mb", &R::fusion_threshold_mb,
+                "Horovod's fusion buffer, 10^6 bytes (default 128 MiB)");
+    group.value("--cycle-time-ms", &R::cycle_time_ms, "Horovod's cycle (default 1)");
+    group.value("--local-steps", &R::local_steps, "Local SGD: inner steps between outer ones (default 100)");
+    group.value("--local-group-size", &R::local_group_size,
+                "Local SGD: ranks that agree at every inner step (default one node)");
+    group.value("--softsync", &R::softsync,
+                "Async SGD: update after floor(learners / n) gradients (default n = learners)");
+    group.value("--parameter-servers", &R::parameter_servers, "Hosts that share the parameters (default 1)");
 }
 
 void add_memory_and_numbers(Group group, CLI::App& command, JobRequest& request) {
@@ -212,6 +238,7 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
     add_batch({command, request, "Batch"});
     add_pipeline({command, request, "Pipeline"});
     add_data_parallel({command, request, "Data parallelism"});
+    add_sharding({command, request, "Data parallelism"});
     add_memory_and_numbers({command, request, "Precision and recompute"}, command, request);
     add_model_changes({command, request, "Changes to the model"});
     add_variability({command, request, "Variability"});

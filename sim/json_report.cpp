@@ -39,6 +39,7 @@ OrderedJson summary_json(const Summary& s) {
                                {"ep", s.exposed_ep_ms},
                                {"pp", s.exposed_pp_ms},
                                {"dp", s.exposed_dp_ms}};
+    json["hidden_comm_ms"] = {{"dp", s.hidden_dp_ms}};
     json["peak_memory_bytes"] = s.peak_memory;
     json["peak_reserved_bytes"] = s.peak_reserved;
     json["peak_device_bytes"] = s.peak_device;
@@ -73,6 +74,7 @@ OrderedJson memory_json(const Evaluation& e, const RankMemory& m) {
                         {"optimizer", m.states.optimizer},
                         {"activations", m.activations},
                         {"buffers", m.buffers},
+                        {"gathered", m.gathered},
                         {"runtime", m.runtime},
                         {"peak", m.peak},
                         {"reserved", m.reserved},

@@ -12,6 +12,7 @@ std::string stream_name(const Stream& stream) {
     switch (stream.lane) {
         case Lane::compute:
         case Lane::dp:
+        case Lane::dp_replica:
         case Lane::embedding:
         case Lane::vocabulary:
             return std::string(to_string(stream.lane));

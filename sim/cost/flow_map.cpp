@@ -136,6 +136,8 @@ private:
     void add_flow(std::int32_t comm_class, std::int32_t rank, std::int32_t flow);
     FlowLoads pair_loads(const CommClass& kind) const;
     FlowLoads group_loads(const CommClass& kind, std::int32_t rank) const;
+    FlowLoads pipeline_loads(const CommClass& kind, std::int32_t rank) const;
+    FlowLoads loads_of(const CommClass& kind, std::int32_t rank) const;
     void add_message(int from, int to, double load, FlowLoads& flow, Loads& loads) const;
     void add_ring(const CommClass& kind, std::vector<int> members, FlowLoads& flow, Loads& loads) const;
     void add_use(int link, double load, FlowLoads& flow, Loads& loads) const {
@@ -236,27 +238,53 @@ FlowLoads FlowMapper::pair_loads(const CommClass& kind) const {
     return flow;
 }
 
-/// The data and context parallel group of a pipeline rank, at every tensor parallel position.
+/// Groups of data and context parallel ranks of a pipeline rank, at every tensor parallel position.
 FlowLoads FlowMapper::group_loads(const CommClass& kind, std::int32_t rank) const {
-    const int pp = graph_.places[static_cast<std::size_t>(rank)].pp;
+    const RankPlace place = graph_.places[static_cast<std::size_t>(rank)];
     FlowLoads flow;
-    Loads loads;
-    for (int tp = 0; tp < job_.plan.tp; ++tp) {
-        std::vector<int> members;
-        for (int dp = 0; dp < std::max(job_.plan.dp, 1); ++dp) {
-            for (int cp = 0; cp < job_.plan.cp; ++cp) members.push_back(grid_.rank({tp, cp, dp, pp}));
+    for (const std::vector<int>& group : replica_groups(job_, kind.axis)) {
+        if (place.replica >= 0 && std::find(group.begin(), group.end(), place.replica) == group.end()) continue;
+        Loads loads;
+        for (int tp = 0; tp < job_.plan.tp; ++tp) {
+            std::vector<int> members;
+            for (const int dp : group) {
+                for (int cp = 0; cp < job_.plan.cp; ++cp) members.push_back(grid_.rank({tp, cp, dp, place.pp}));
+            }
+            if (members.size() > 1) add_ring(kind, std::move(members), flow, loads);
         }
-        if (members.size() > 1) add_ring(kind, std::move(members), flow, loads);
+        flow.replicas.push_back(loads.summed());
     }
-    flow.replicas.push_back(loads.summed());
     return flow;
+}
+
+/// All pipeline ranks of a replica, at every tensor and context parallel position.
+FlowLoads FlowMapper::pipeline_loads(const CommClass& kind, std::int32_t rank) const {
+    const int replica = graph_.places[static_cast<std::size_t>(rank)].replica;
+    FlowLoads flow;
+    for (int dp = 0; dp < std::max(job_.plan.dp, 1); ++dp) {
+        if (replica >= 0 && dp != replica) continue;
+        Loads loads;
+        for (int cp = 0; cp < job_.plan.cp; ++cp) {
+            for (int tp = 0; tp < job_.plan.tp; ++tp) {
+                std::vector<int> members;
+                for (int pp = 0; pp < job_.plan.pp; ++pp) members.push_back(grid_.rank({tp, cp, dp, pp}));
+                add_ring(kind, std::move(members), flow, loads);
+            }
+        }
+        flow.replicas.push_back(loads.summed());
+    }
+    return flow;
+}
+
+FlowLoads FlowMapper::loads_of(const CommClass& kind, std::int32_t rank) const {
+    if (kind.kind == CollectiveKind::send_recv || kind.axis == Axis::embedding) return pair_loads(kind);
+    return kind.axis == Axis::pp ? pipeline_loads(kind, rank) : group_loads(kind, rank);
 }
 
 void FlowMapper::add_flow(std::int32_t comm_class, std::int32_t rank, std::int32_t number) {
     const CommClass& kind = graph_.comm_classes[static_cast<std::size_t>(comm_class)];
     const CommDuration& duration = durations_.comms[static_cast<std::size_t>(comm_class)];
-    const bool pair = kind.axis == Axis::pp || kind.axis == Axis::embedding;
-    FlowLoads loads = pair ? pair_loads(kind) : group_loads(kind, rank);
+    FlowLoads loads = loads_of(kind, rank);
     Flow& flow = map_.flows[static_cast<std::size_t>(number)];
     flow.blocks = duration.blocks;
     if (duration.busy > 0 && loads.bytes > 0.0) {

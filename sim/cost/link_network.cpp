@@ -25,7 +25,9 @@ constexpr double launch_s = 8e-6;
 }  // namespace
 
 double ring_factor(CollectiveKind kind, int ranks) {
-    if (kind == CollectiveKind::send_recv || kind == CollectiveKind::broadcast) return 1.0;
+    if (kind == CollectiveKind::send_recv) return 1.0;
+    // A pipelined chain: every member passes the whole message on once.
+    if (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce) return 1.0;
     const double share = static_cast<double>(ranks - 1) / ranks;
     return kind == CollectiveKind::all_reduce ? 2.0 * share : share;
 }

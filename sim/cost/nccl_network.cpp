@@ -75,7 +75,8 @@ Seconds least_latency(const NcclTuner& tuner, CollectiveKind kind) {
 }
 
 bool is_tuned(CollectiveKind kind) {
-    return kind != CollectiveKind::all_to_all && kind != CollectiveKind::send_recv;
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+           kind == CollectiveKind::reduce_scatter;
 }
 
 /// Thread blocks: one a channel, fewer for messages that would not fill them (NCCL 2.28.9 src/enqueue.cc: bytes a
@@ -200,7 +201,7 @@ CommTime NcclNetwork::collective(CollectiveKind kind, Bytes message, const Group
         CommTime time = links_.collective(kind, message, group);
         const int channels = group.domains > 1 ? p2p_channels_network : p2p_channels_local;
         time.blocks = fitting_blocks(NcclProtocol::simple, message, channels);
-        time.limit = "pairwise sends, " + time.limit;
+        time.limit = (kind == CollectiveKind::all_to_all ? "pairwise sends, " : "chain, ") + time.limit;
         return time;
     }
     const NcclTuner tuner(nccl_topology(cluster_, group));

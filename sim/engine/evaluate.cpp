@@ -35,12 +35,12 @@ Durations varied_cost_of(const Job& job, const TaskGraph& graph) {
 /// Links may make replicas differ that are equal otherwise.
 void lower_and_cost(Evaluation& e) {
     e.graph = lower(e.job, e.schedule);
-    if (replicas_differ(e.job)) e.graph = expand_replicas(e.graph, e.job.plan.dp);
+    if (replicas_differ(e.job)) e.graph = expand_replicas(e.job, e.graph, e.job.plan.dp);
     e.durations = varied_cost_of(e.job, e.graph);
     if (e.job.plan.contention == Contention::off) return;
     e.flows = map_flows(e.job, e.graph, e.durations);
     if (e.flows.replicas_alike) return;
-    e.graph = expand_replicas(e.graph, e.job.plan.dp);
+    e.graph = expand_replicas(e.job, e.graph, e.job.plan.dp);
     e.durations = varied_cost_of(e.job, e.graph);
     e.flows = map_flows(e.job, e.graph, e.durations);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/plan/data_parallel/shard_buffers.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
 
@@ -48,22 +49,37 @@ constexpr ByteCount framework_bytes =
 struct BytesPerParameter {
     int weight = 2;
     int gradient = 2;
-    int optimizer = 12;  ///< fp32 master weight and two Adam moments
+    int optimizer = 12;     ///< fp32 master weight and two Adam moments
+    int gradient_copy = 0;  ///< whole, whatever is sharded
 };
 
+/// Outer momentum and the parameters of the last outer step in fp32 (DiLoCo, arXiv 2311.08105).
+constexpr int outer_optimizer_bytes = 8;
+
+/// DDP keeps a bucket copy of every gradient (gradient_as_bucket_view is off by default; pytorch/pytorch PR 41954).
+int bucket_copy_bytes(const Job& job) {
+    const bool torch = job.software.structure.gradient_buckets == GradientBuckets::torch;
+    const bool replicated = job.plan.data_parallel == DataParallelKind::ddp && !shards_optimizer(job.plan);
+    return torch && replicated && job.plan.dp > 1 ? gradient_bytes(job) : 0;
+}
+
+/// FSDP keeps shards in fp32, whatever it gathers (16 bytes); ZeRO keeps 16-bit weights beside fp32 copies.
 BytesPerParameter bytes_per_parameter(const Job& job) {
-    if (activation_bytes(job.plan.precision) == 4) return {4, 4, 8};
+    if (activation_bytes(job.plan.precision) == 4 || is_fsdp(job.plan.data_parallel)) {
+        return {4, 4, 8, bucket_copy_bytes(job)};
+    }
     const ProfileStructure& structure = job.software.structure;
     const bool sixteen = job.plan.precision == Precision::fp16;
     const int copies = sixteen ? 0 : structure.gradient_copy_bytes_bf16;
     const int partition = shards_optimizer(job.plan) ? structure.gradient_partition_bytes : 0;
-    return {2, gradient_bytes(job) + copies, 12 + partition};
+    return {2, gradient_bytes(job) + copies, 12 + partition, bucket_copy_bytes(job)};
 }
 
 std::int64_t share(std::int64_t parameters, int replicas) {
     return (parameters + replicas - 1) / replicas;
 }
 
+/// Whole states are divided over ranks as the scheme says: optimizer (ZeRO-1), gradients (2), parameters (3).
 StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     std::int64_t dense = 0;
     std::int64_t expert = 0;
@@ -71,17 +87,24 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
         dense += graph.stages[static_cast<std::size_t>(stage)].parameters();
         expert += graph.stages[static_cast<std::size_t>(stage)].expert_parameters();
     }
+    const ParallelPlan& plan = job.plan;
     const BytesPerParameter bytes = bytes_per_parameter(job);
-    const bool sharded = shards_optimizer(job.plan);
-    const std::int64_t owned =
-        sharded ? share(dense, job.plan.dp * job.plan.cp) + share(expert, expert_data_parallel(job)) : dense + expert;
+    const int shards = shard_size(plan);
+    const std::int64_t owned = share(dense, shards) + share(expert, std::min(shards, expert_data_parallel(job)));
+    const std::int64_t all = dense + expert;
     StateBytes states;
-    states.weights = bytes.weight * (dense + expert);
-    states.gradients = bytes.gradient * (dense + expert);
-    states.optimizer = bytes.optimizer * owned;
+    states.weights = bytes.weight * (shards_parameters(plan) ? owned : all);
+    states.gradients = bytes.gradient * (shards_gradients(plan) ? owned : all) + bytes.gradient_copy * all;
+    states.optimizer = bytes.optimizer * (shards_optimizer(plan) ? owned : all);
     // Megatron copies 16-bit gradients to fp32 inside the step; a kept partition is that copy already.
     const bool copies_in_step = bytes.gradient == 2 && bytes.optimizer == 12;
-    states.optimizer_step = copies_in_step ? 4 * owned : 0;
+    states.optimizer_step = copies_in_step ? 4 * (shards_optimizer(plan) ? owned : all) : 0;
+    if (plan.data_parallel == DataParallelKind::local_sgd) states.optimizer += outer_optimizer_bytes * all;
+    if (!plan.offload_optimizer) return states;
+    // On the host: master weights, moments, and with sharded gradients those too (DeepSpeed stage_1_and_2.py).
+    states.optimizer = 0;
+    states.optimizer_step = 0;
+    if (shards_gradients(plan)) states.gradients = 0;
     return states;
 }
 
@@ -91,14 +114,17 @@ public:
 
     PassBuffers of(const Work& work) const {
         const StageOps& stage = graph_.stages[static_cast<std::size_t>(work.stage)];
+        const std::vector<const OpBlock*> part = blocks_of(stage, work);
+        ByteCount saved = 0;
+        for (const OpBlock* block : part) saved += block->saved;
         PassBuffers sizes;
-        if (work.pass == Pass::forward) sizes.acquired = stage.saved();
-        if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.released = stage.saved();
-        sizes.transient = std::max(pass_working_units * shard_units(), loss_working_set(stage));
+        if (work.pass == Pass::forward) sizes.acquired = saved;
+        if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.released = saved;
+        sizes.transient = std::max(pass_working_units * shard_units(), loss_working_set(part));
         if (vocabulary_shares(job_.plan) > 1) sizes.transient = vocabulary_working_set();
-        if (work.pass == Pass::backward || work.pass == Pass::input_grad) sizes.transient += recompute_set(stage);
+        if (work.pass == Pass::backward || work.pass == Pass::input_grad) sizes.transient += recompute_set(part);
         sizes.transient += job_.stage_times ? 0 : unattributed;
-        if (sizes.released > 0) sizes.tail = embedding_gradient(stage);
+        if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.tail = embedding_gradient(part);
         return sizes;
     }
 
@@ -106,8 +132,19 @@ private:
     /// s b h of the rank's share, scaled from 2-byte elements to the precision's.
     ByteCount shard_units() const { return shapes_.shard_tokens * shapes_.hidden * shapes_.element / 2; }
 
-    bool has(const StageOps& stage, BlockKind kind) const {
-        return std::any_of(stage.blocks.begin(), stage.blocks.end(), [&](const auto& b) { return b.kind == kind; });
+    using Part = std::vector<const OpBlock*>;  ///< one entry a unit
+
+    static Part blocks_of(const StageOps& stage, const Work& work) {
+        const std::vector<Unit> units = stage_units(stage);
+        Part part;
+        for (std::int32_t u = work.first_unit; u < work.first_unit + work.units; ++u) {
+            part.push_back(&stage.blocks[static_cast<std::size_t>(units[static_cast<std::size_t>(u)].block)]);
+        }
+        return part;
+    }
+
+    static bool has(const Part& part, BlockKind kind) {
+        return std::any_of(part.begin(), part.end(), [&](const OpBlock* block) { return block->kind == kind; });
     }
 
     /// Vocabulary turns stand between the passes of a rank, and what they share outlives each.
@@ -118,14 +155,14 @@ private:
     }
 
     /// Logits and their gradients beyond the fp32 softmax that is counted as saved.
-    ByteCount loss_working_set(const StageOps& stage) const {
-        if (!has(stage, BlockKind::head)) return 0;
+    ByteCount loss_working_set(const Part& part) const {
+        if (!has(part, BlockKind::head)) return 0;
         const double beyond = std::max(job_.software.structure.logits_bytes_per_element - 4.0, 0.0);
         return static_cast<ByteCount>(beyond * static_cast<double>(shapes_.tokens * shapes_.vocab));
     }
 
     /// What recomputation rebuilds at a time, and the gradients of scores and of the layer while it runs.
-    ByteCount recompute_set(const StageOps& stage) const {
+    ByteCount recompute_set(const Part& part) const {
         const bool unfused = job_.software.structure.attention == AttentionKernel::unfused;
         const ByteCount scores =
             unfused ? shapes_.micro_batch * shapes_.heads * shapes_.seq * (shapes_.tokens / shapes_.micro_batch) : 0;
@@ -135,15 +172,15 @@ private:
             return (kept + 4) * scores;
         }
         ByteCount largest = 0;
-        for (const OpBlock& block : stage.blocks) largest = std::max(largest, block.working_set);
+        for (const OpBlock* block : part) largest = std::max(largest, block->working_set);
         if (largest == 0) return 0;
         const ByteCount full = shapes_.tokens * shapes_.hidden * shapes_.element / 2;
         return largest + 4 * scores + 4 * shard_units() + 8 * full / job_.plan.tp;
     }
 
     /// Dense weight gradient of the embedding table in 16 bits, and the gradient of its output.
-    ByteCount embedding_gradient(const StageOps& stage) const {
-        if (!has(stage, BlockKind::embedding) || vocabulary_shares(job_.plan) > 1) return 0;
+    ByteCount embedding_gradient(const Part& part) const {
+        if (!has(part, BlockKind::embedding) || vocabulary_shares(job_.plan) > 1) return 0;
         return shapes_.element * shapes_.vocab * shapes_.hidden + 2 * shard_units();
     }
 
@@ -190,6 +227,8 @@ BufferPlan plan_buffers(const Job& job, const TaskGraph& graph) {
         plan.works.push_back(work.kind == TaskKind::pass ? sizes.of(work) : PassBuffers{});
     }
     plan.workspaces = {{"cuBLAS workspaces", cublas_workspace(job.cluster.device.architecture)}};
+    for (NamedBytes& part : data_parallel_workspaces(job, graph)) plan.workspaces.push_back(std::move(part));
+    plan.holdings = shard_holdings(job, graph);
     plan.runtime = runtime_parts(job);
     plan.reserved_ratio = job.software.structure.allocator_reserved_ratio;
     return plan;

@@ -19,7 +19,7 @@ struct StateBytes {
     ByteCount total() const { return weights + gradients + optimizer; }
 };
 
-/// Buffers of a pass: `acquired` is held from its start, `released` is given back at its end.
+/// Buffers of a pass, or of the part of one: `acquired` is held from its start, `released` is given back at its end.
 struct PassBuffers {
     ByteCount acquired = 0;   ///< saved tensors of one micro-batch (forward)
     ByteCount released = 0;   ///< the same, given back (backward, or weight gradient where split)
@@ -32,9 +32,19 @@ struct NamedBytes {
     ByteCount bytes = 0;
 };
 
+/// A buffer that lives from one task to another of the same rank.
+struct Holding {
+    std::int32_t from = 0;  ///< task at whose start it is allocated
+    std::int32_t to = 0;
+    bool until_start = false;  ///< freed at the start of `to`, else at its end
+    bool from_end = false;     ///< allocated at the end of `from`
+    ByteCount bytes = 0;
+};
+
 struct BufferPlan {
     std::vector<StateBytes> states;      ///< per rank
-    std::vector<PassBuffers> works;      ///< like TaskGraph::works; parts of a cut pass carry the whole pass's sizes
+    std::vector<PassBuffers> works;      ///< like TaskGraph::works
+    std::vector<Holding> holdings;       ///< gathered parameters and gradients on their way
     std::vector<NamedBytes> workspaces;  ///< held all the time inside the allocator, per rank
     std::vector<NamedBytes> runtime;     ///< outside the allocator: context, communicators
     double reserved_ratio = 1.0;         ///< reserved by the caching allocator over allocated

@@ -11,8 +11,9 @@ namespace {
 
 class Expansion {
 public:
-    Expansion(const TaskGraph& from, int replicas)
-        : from_(from),
+    Expansion(const Job& job, const TaskGraph& from, int replicas)
+        : job_(job),
+          from_(from),
           replicas_(replicas),
           tasks_(static_cast<std::int32_t>(from.tasks.size())),
           streams_(static_cast<std::int32_t>(from.streams.size())),
@@ -37,6 +38,7 @@ private:
     void join(std::int32_t comm);
     void add_comm(const CommClass& comm_class, const std::vector<std::int32_t>& members);
 
+    const Job& job_;
     const TaskGraph& from_;
     int replicas_;
     std::int32_t tasks_;
@@ -61,6 +63,12 @@ void Expansion::copy_replica(int replica) {
         to_.tasks.push_back(task);
     }
     for (const std::int32_t dep : from_.deps) to_.deps.push_back(dep + first_task);
+    for (const GatheredParameters& g : from_.gathered) {
+        to_.gathered.push_back({g.gather + first_task, g.first_use + first_task, g.last_use + first_task, g.elements});
+    }
+    for (const ReducedGradients& r : from_.reduced) {
+        to_.reduced.push_back({r.producer + first_task, r.reduce + first_task, r.elements});
+    }
     for (std::size_t rank = 0; rank < from_.rank_stages.size(); ++rank) {
         to_.rank_stages.push_back(from_.rank_stages[rank]);
         to_.places.push_back({from_.places[rank].pp, replica});
@@ -77,11 +85,12 @@ void Expansion::add_comm(const CommClass& wanted, const std::vector<std::int32_t
         to_.comm_members.push_back(member);
         to_.tasks[static_cast<std::size_t>(member)].comm = id;
     }
-    std::vector<std::int32_t>& known = classes_from_[static_cast<std::size_t>(wanted.from_rank)];
+    std::vector<std::int32_t>& known = classes_from_[static_cast<std::size_t>(std::max(wanted.from_rank, 0))];
     const auto same = [&](std::int32_t c) {
         const CommClass& other = to_.comm_classes[static_cast<std::size_t>(c)];
         return other.kind == wanted.kind && other.axis == wanted.axis && other.message == wanted.message &&
-               other.from_rank == wanted.from_rank && other.to_rank == wanted.to_rank;
+               other.from_rank == wanted.from_rank && other.to_rank == wanted.to_rank && other.every == wanted.every &&
+               other.wait == wanted.wait;
     };
     const auto found = std::find_if(known.begin(), known.end(), same);
     if (found == known.end()) {
@@ -97,18 +106,20 @@ void Expansion::join(std::int32_t comm) {
     CommClass wanted =
         from_.comm_classes[static_cast<std::size_t>(from_.comms[static_cast<std::size_t>(comm)].comm_class)];
     if (members.size() == 1) {
-        std::vector<std::int32_t> all;
-        for (int replica = 0; replica < replicas_; ++replica) all.push_back(members[0] + replica * tasks_);
         wanted.from_rank = wanted.to_rank = from_.rank_of(members[0]);
-        add_comm(wanted, all);
+        for (const std::vector<int>& group : replica_groups(job_, wanted.axis)) {
+            std::vector<std::int32_t> all;
+            for (const int replica : group) all.push_back(members[0] + replica * tasks_);
+            add_comm(wanted, all);
+        }
         return;
     }
     for (int replica = 0; replica < replicas_; ++replica) {
         std::vector<std::int32_t> copy(members.begin(), members.end());
         for (std::int32_t& member : copy) member += replica * tasks_;
         CommClass own = wanted;
-        own.from_rank += replica * from_.ranks;
-        own.to_rank += replica * from_.ranks;
+        if (own.from_rank >= 0) own.from_rank += replica * from_.ranks;
+        if (own.to_rank >= 0) own.to_rank += replica * from_.ranks;
         add_comm(own, copy);
     }
 }
@@ -135,9 +146,9 @@ std::vector<double> speeds(const Job& job, const RankGrid& grid, int replica) {
 
 }  // namespace
 
-TaskGraph expand_replicas(const TaskGraph& graph, int replicas) {
+TaskGraph expand_replicas(const Job& job, const TaskGraph& graph, int replicas) {
     assert(graph.ranks == graph.pipeline_ranks);
-    return Expansion(graph, replicas).run();
+    return Expansion(job, graph, replicas).run();
 }
 
 bool replicas_differ(const Job& job) {

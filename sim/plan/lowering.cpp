@@ -7,13 +7,6 @@
 
 namespace foreshard {
 
-namespace {
-
-/// Megatron-LM's default bucket: 40 million parameters (distributed_data_parallel_config.py, bucket_size).
-constexpr double default_bucket_elements = 40e6;
-
-}  // namespace
-
 void Lowering::describe() {
     graph_.ranks = schedule_.ranks;
     graph_.pipeline_ranks = schedule_.ranks;
@@ -38,6 +31,7 @@ void Lowering::describe() {
     sync_ = !job_.stage_times;
     group_ = group_placement(job_, Axis::dp);
     overlap_grad_ = job_.plan.overlap_grad_reduce;
+    sharded_ = sync_ && shards_parameters(job_.plan) && group_.size > 1;
     graph_.steps = sync_ && job_.plan.overlap_param_gather && group_.size > 1 ? 3 : 1;
     blocking_p2p_ = sync_ && !job_.plan.overlap_p2p.value_or(job_.software.structure.overlap_p2p);
     message_ = pipeline_message(job_);
@@ -88,27 +82,6 @@ void Lowering::find_channels() {
     recv_task_.assign(channels_.size(), -1);
 }
 
-void Lowering::find_buckets() {
-    buckets_.resize(graph_.stages.size());
-    if (!overlaps_gradients() || !sync_) return;
-    const double limit =
-        job_.plan.bucket_mb > 0 ? job_.plan.bucket_mb * 1e6 / gradient_bytes(job_) : default_bucket_elements;
-    for (std::size_t s = 0; s < graph_.stages.size(); ++s) {
-        const std::vector<Unit> units = stage_units(graph_.stages[s]);
-        Bucket open{static_cast<std::int32_t>(units.size()), 0, 0.0};
-        for (auto u = static_cast<std::int32_t>(units.size()) - 1; u >= 0; --u) {
-            const OpBlock& block =
-                graph_.stages[s].blocks[static_cast<std::size_t>(units[static_cast<std::size_t>(u)].block)];
-            open.first_unit = u;
-            ++open.units;
-            open.elements += static_cast<double>(block.parameters);
-            if (open.elements < limit && u > 0) continue;
-            buckets_[s].push_back(open);
-            open = {u, 0, 0.0};
-        }
-    }
-}
-
 std::int32_t Lowering::begin_stream(int rank, Lane lane, int peer) {
     const auto at = static_cast<std::int32_t>(graph_.tasks.size());
     graph_.streams.push_back({rank, peer, lane, at, at});
@@ -128,7 +101,7 @@ std::int32_t Lowering::add_task(TaskKind kind, int step) {
 std::int32_t Lowering::work_index(const Work& work) {
     const auto same = [&](const Work& w) {
         return w.kind == work.kind && w.stage == work.stage && w.pass == work.pass && w.first_unit == work.first_unit &&
-               w.units == work.units;
+               w.units == work.units && w.under[0] == work.under[0] && w.under[1] == work.under[1];
     };
     // A rank's works stand near the end of the list; ranks do not share works.
     const auto found = std::find_if(graph_.works.rbegin(), graph_.works.rend(), same);
@@ -141,7 +114,8 @@ std::int32_t Lowering::comm_class(const CommClass& wanted) {
     for (std::size_t i = graph_.comm_classes.size(); i-- > 0;) {
         const CommClass& known = graph_.comm_classes[i];
         if (known.kind == wanted.kind && known.axis == wanted.axis && known.message == wanted.message &&
-            known.from_rank == wanted.from_rank && known.to_rank == wanted.to_rank) {
+            known.from_rank == wanted.from_rank && known.to_rank == wanted.to_rank && known.every == wanted.every &&
+            known.wait == wanted.wait) {
             return static_cast<std::int32_t>(i);
         }
     }
@@ -160,13 +134,12 @@ std::int32_t Lowering::add_comm(std::span<const std::int32_t> members, std::int3
     return id;
 }
 
-void Lowering::add_pass(int step, const Action& action, const Bucket* bucket) {
+Work Lowering::whole_pass(const Action& action) const {
     const std::size_t contents = contents_of(action);
-    Work work{TaskKind::pass, static_cast<std::int32_t>(contents), action.pass, 0, unit_counts_[contents]};
-    if (bucket != nullptr) {
-        work.first_unit = bucket->first_unit;
-        work.units = bucket->units;
-    }
+    return {TaskKind::pass, static_cast<std::int32_t>(contents), action.pass, 0, unit_counts_[contents]};
+}
+
+void Lowering::add_pass(int step, const Action& action, const Work& work) {
     const std::int32_t id = add_task(TaskKind::pass, step);
     Task& task = graph_.tasks[static_cast<std::size_t>(id)];
     task.stage = action.stage;
@@ -185,20 +158,15 @@ bool Lowering::completes_gradients(int rank, int index, const Action& action) co
 void Lowering::add_action(int rank, int step, int index) {
     RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const Action& action = schedule_.actions[static_cast<std::size_t>(rank)][static_cast<std::size_t>(index)];
-    const std::size_t contents = contents_of(action);
     const auto first = static_cast<std::int32_t>(graph_.tasks.size());
-    const bool cut = completes_gradients(rank, index, action) && !buckets_[contents].empty();
-    if (cut) {
-        for (const Bucket& bucket : buckets_[contents]) {
-            add_pass(step, action, &bucket);
-            mine.bucket_part[static_cast<std::size_t>(step)].push_back(static_cast<std::int32_t>(graph_.tasks.size()) -
-                                                                       1);
-        }
+    if (sharded_) {
+        add_shard_items(rank, step, index);
+    } else if (reduces_in(rank, index)) {
+        add_parts(rank, step, action);
     } else if (cuts_vocabulary(action)) {
-        const std::int32_t output = unit_counts_[contents] - 1;
-        for (const Bucket& part : {Bucket{output, 1, 0.0}, Bucket{0, output, 0.0}}) add_pass(step, action, &part);
+        add_vocabulary_parts(step, action);
     } else {
-        add_pass(step, action, nullptr);
+        add_pass(step, action, whole_pass(action));
     }
     mine.first_part[static_cast<std::size_t>(step)].push_back(first);
     mine.last_part[static_cast<std::size_t>(step)].push_back(static_cast<std::int32_t>(graph_.tasks.size()) - 1);
@@ -249,61 +217,6 @@ void Lowering::add_p2p_streams(int rank) {
     }
 }
 
-void Lowering::add_reduce_tasks(int rank, int step) {
-    RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
-    const CollectiveKind kind =
-        shards_optimizer(job_.plan) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-    const auto add = [&](double elements, int stage) {
-        const std::int32_t id = add_task(TaskKind::grad_reduce, step);
-        graph_.tasks[static_cast<std::size_t>(id)].stage = stage;
-        add_comm(id, comm_class({kind, Axis::dp, Bytes(elements * gradient_bytes(job_)), 0, 0}));
-        mine.reduces[static_cast<std::size_t>(step)].push_back(id);
-    };
-    if (overlaps_gradients()) {
-        const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
-        for (std::size_t i = 0; i < actions.size(); ++i) {
-            if (!completes_gradients(rank, static_cast<int>(i), actions[i])) continue;
-            for (const Bucket& bucket : buckets_[contents_of(actions[i])]) add(bucket.elements, actions[i].stage);
-        }
-        return;
-    }
-    double elements = 0.0;
-    for (const int stage : graph_.rank_stages[static_cast<std::size_t>(rank)]) {
-        elements += static_cast<double>(graph_.stages[static_cast<std::size_t>(stage)].parameters());
-    }
-    add(elements, -1);
-}
-
-void Lowering::add_gather_tasks(int rank, int step) {
-    RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
-    for (const int stage : graph_.rank_stages[static_cast<std::size_t>(rank)]) {
-        const std::int32_t id = add_task(TaskKind::param_gather, step);
-        graph_.tasks[static_cast<std::size_t>(id)].stage = stage;
-        const double bytes = static_cast<double>(graph_.stages[static_cast<std::size_t>(stage)].parameters()) *
-                             activation_bytes(job_.plan.precision);
-        add_comm(id, comm_class({CollectiveKind::all_gather, Axis::dp, Bytes(bytes), 0, 0}));
-        mine.gathers[static_cast<std::size_t>(step)].push_back(id);
-    }
-}
-
-void Lowering::add_data_parallel_streams(int rank) {
-    if (!sync_) return;
-    if (group_.size > 1) {
-        begin_stream(rank, Lane::dp, -1);
-        for (int step = 0; step < graph_.steps; ++step) {
-            add_reduce_tasks(rank, step);
-            if (shards_optimizer(job_.plan)) add_gather_tasks(rank, step);
-        }
-    }
-    const bool end_rank = rank == schedule_.rank_of(0, 0) || rank == schedule_.rank_of(schedule_.stages - 1, 0);
-    if (!ties_embedding_across_ranks(job_) || !end_rank) return;
-    if (schedule_.rank_of(0, 0) == schedule_.rank_of(schedule_.stages - 1, 0)) return;
-    begin_stream(rank, Lane::embedding, -1);
-    for (int step = 0; step < graph_.steps; ++step) {
-        rank_tasks_[static_cast<std::size_t>(rank)].embedding.push_back(add_task(TaskKind::embedding_reduce, step));
-    }
-}
-
 void Lowering::add_rank(int rank) {
     RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const auto steps = static_cast<std::size_t>(graph_.steps);
@@ -312,6 +225,8 @@ void Lowering::add_rank(int rank) {
     mine.bucket_part.resize(steps);
     mine.reduces.resize(steps);
     mine.gathers.resize(steps);
+    mine.items.resize(steps);
+    if (sharded_) find_shards(rank);
     add_compute_stream(rank);
     add_p2p_streams(rank);
     add_data_parallel_streams(rank);

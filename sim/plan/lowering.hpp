@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/plan/data_parallel/gradient_buckets.hpp"
+#include "sim/plan/data_parallel/shard_plan.hpp"
 #include "sim/plan/dry_run.hpp"
 #include "sim/plan/rank_grid.hpp"
 #include "sim/plan/task_graph.hpp"
@@ -28,13 +30,6 @@ struct VocabularyComm {
     Bytes message;
 };
 
-/// Layers of a stage whose gradients are reduced together.
-struct Bucket {
-    std::int32_t first_unit = 0;
-    std::int32_t units = 0;
-    double elements = 0.0;
-};
-
 inline bool releases_gradient(Pass pass) {
     return pass == Pass::backward || pass == Pass::input_grad;
 }
@@ -44,7 +39,8 @@ inline bool finishes_weights(Pass pass) {
 
 class Lowering {
 public:
-    Lowering(const Job& job, const Schedule& schedule) : job_(job), schedule_(schedule) {}
+    Lowering(const Job& job, const Schedule& schedule, const std::vector<StageBuckets>& buckets)
+        : job_(job), schedule_(schedule), buckets_(buckets) {}
 
     TaskGraph run();
 
@@ -58,12 +54,27 @@ private:
     void add_compute_stream(int rank);
     void add_step(int rank, int step);
     void add_action(int rank, int step, int index);
-    void add_pass(int step, const Action& action, const Bucket* bucket);
+    Work whole_pass(const Action& action) const;
+    void add_pass(int step, const Action& action, const Work& work);
+    void add_parts(int rank, int step, const Action& action);
+    bool reduces_in(int rank, int index) const;
     void add_p2p_streams(int rank);
     void add_p2p_stream(int rank, std::size_t channel, bool send);
     void add_data_parallel_streams(int rank);
     void add_reduce_tasks(int rank, int step);
+    void add_reduce(int rank, int step, int stage, double elements, Seconds wait);
     void add_gather_tasks(int rank, int step);
+    void add_embedding_stream(int rank);
+    void add_outer_step(int rank, int step);
+    void add_one_process_tasks(int rank, int step);
+    void connect_one_process(int rank, int step);
+    void find_shards(int rank);
+    void add_shard_items(int rank, int step, int index);
+    void add_shard_streams(int rank);
+    void connect_shards(int rank, int step);
+    double shard_elements(std::int32_t stage, std::int32_t group) const;
+    std::int32_t gather_class(const ShardGather& gather);
+    std::int32_t reduce_class(const ShardReduce& reduce);
     void connect_messages();
     void connect_message(std::size_t channel, std::size_t message, int step);
     void connect_rank(int rank, int step);
@@ -78,6 +89,7 @@ private:
     void wait_for_output_gradient(int step, std::size_t comm);
     void hold_up_next(int rank, int step, const VocabularyComm& comm, std::int32_t task);
     std::int32_t vocabulary_action(int rank, Pass pass, std::int32_t microbatch) const;
+    void add_vocabulary_parts(int step, const Action& action);
     bool cuts_vocabulary(const Action& action) const;
     std::size_t contents_of(const Action& action) const {
         return is_vocabulary(action.pass) ? graph_.stages.size() - 1 : static_cast<std::size_t>(action.stage);
@@ -104,13 +116,16 @@ private:
     TaskGraph graph_;
     GroupPlacement group_;
     bool overlap_grad_ = false;
+    bool sharded_ = false;  ///< parameters are gathered layer by layer
     bool blocking_p2p_ = false;
     bool sync_ = true;  ///< optimizer, gradient sync and per-step work are part of the graph
     Bytes message_;
     std::vector<Channel> channels_;
     std::vector<std::vector<std::int32_t>> out_channel_;  ///< per rank, channels that start there
     std::vector<std::vector<std::int32_t>> in_channel_;
-    std::vector<std::vector<Bucket>> buckets_;      ///< per stage, in the order gradients get ready
+    std::vector<StageBuckets> buckets_;             ///< per stage
+    std::vector<ShardGroups> shard_groups_;         ///< per stage
+    std::vector<ShardPlan> shards_;                 ///< per rank
     std::vector<std::int32_t> last_weight_action_;  ///< per stage, index in its rank's list
 
     struct RankTasks {
@@ -121,7 +136,10 @@ private:
         std::vector<std::vector<std::int32_t>>
             bucket_part;                                 ///< [step] tasks that complete a bucket, in dp stream order
         std::vector<std::vector<std::int32_t>> reduces;  ///< [step] dp tasks, same order
+        std::vector<std::int32_t> last_reduce;           ///< [step] what the optimizer waits for, or -1
         std::vector<std::vector<std::int32_t>> gathers;  ///< [step]
+        std::vector<std::vector<std::int32_t>> outer;    ///< [step] second level of each reduction, or the same task
+        std::vector<std::vector<std::int32_t>> items;    ///< [step] compute tasks of sharded parameters' items
         std::vector<std::int32_t> embedding;             ///< per step, or empty
         std::vector<std::int32_t> vocabulary;            ///< per step: first task of the lane, or empty
     };

@@ -65,46 +65,14 @@ void Lowering::connect_messages() {
     }
 }
 
-void Lowering::connect_reduces(int rank, int step) {
-    const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
-    const auto s = static_cast<std::size_t>(step);
-    if (mine.reduces[s].empty()) return;
-    if (overlaps_gradients()) {
-        assert(mine.reduces[s].size() == mine.bucket_part[s].size());
-        for (std::size_t i = 0; i < mine.reduces[s].size(); ++i) need(mine.reduces[s][i], mine.bucket_part[s][i]);
-    } else if (!mine.last_part[s].empty()) {
-        need(mine.reduces[s].front(), mine.last_part[s].back());
-    }
-    need(mine.optimizer[s], mine.reduces[s].back());
-}
-
-void Lowering::connect_gathers(int rank, int step) {
-    const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
-    const auto s = static_cast<std::size_t>(step);
-    if (mine.gathers[s].empty()) return;
-    for (const std::int32_t gather : mine.gathers[s]) need(gather, mine.optimizer[s]);
-    if (graph_.steps == 1) {
-        need(mine.step_end[s], mine.gathers[s].back());
-        return;
-    }
-    if (step + 1 == graph_.steps) return;
-    // Overlapped: a stage's parameters are needed by its first forward of the next step.
-    const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
-    const std::vector<int>& stages = graph_.rank_stages[static_cast<std::size_t>(rank)];
-    for (std::size_t i = 0; i < stages.size(); ++i) {
-        const auto first = std::find_if(actions.begin(), actions.end(), [&](const Action& a) {
-            const bool reads = a.pass == Pass::forward || a.pass == Pass::vocab_forward;
-            return reads && contents_of(a) == static_cast<std::size_t>(stages[i]);
-        });
-        if (first == actions.end()) continue;
-        need(start_of(rank, step + 1, static_cast<std::int32_t>(first - actions.begin())), mine.gathers[s][i]);
-    }
-}
-
 void Lowering::connect_rank(int rank, int step) {
     if (!sync_) return;
-    connect_reduces(rank, step);
-    connect_gathers(rank, step);
+    if (sharded_) {
+        connect_shards(rank, step);
+    } else {
+        connect_reduces(rank, step);
+        connect_gathers(rank, step);
+    }
 }
 
 /// Megatron-LM finalize_model_grads: data parallel reduction first, then the tied embedding between the end ranks.
@@ -123,7 +91,7 @@ void Lowering::connect_embedding() {
             const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
             const int stage = rank == first ? 0 : schedule_.stages - 1;
             need(mine.embedding[s], end_of(rank, step, last_weight_action_[static_cast<std::size_t>(stage)]));
-            if (!mine.reduces[s].empty()) need(mine.embedding[s], mine.reduces[s].back());
+            if (mine.last_reduce.size() > s && mine.last_reduce[s] >= 0) need(mine.embedding[s], mine.last_reduce[s]);
             need(mine.optimizer[s], mine.embedding[s]);
         }
     }
@@ -162,8 +130,8 @@ TaskGraph Lowering::run() {
     return std::move(graph_);
 }
 
-TaskGraph lower(const Job& job, const Schedule& schedule) {
-    return Lowering(job, schedule).run();
+TaskGraph lower(const Job& job, const Schedule& schedule, const std::vector<StageBuckets>& buckets) {
+    return Lowering(job, schedule, buckets).run();
 }
 
 }  // namespace foreshard

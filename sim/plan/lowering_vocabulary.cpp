@@ -20,6 +20,17 @@ bool Lowering::cuts_vocabulary(const Action& action) const {
     return schedule_.vocabulary == VocabularySplit::interlaced && action.pass == Pass::vocab_backward && sync_;
 }
 
+void Lowering::add_vocabulary_parts(int step, const Action& action) {
+    Work part = whole_pass(action);
+    const std::int32_t output = part.units - 1;
+    part.first_unit = output;
+    part.units = 1;
+    add_pass(step, action, part);
+    part.first_unit = 0;
+    part.units = output;
+    add_pass(step, action, part);
+}
+
 /// Order of the collectives, from a dry run, so that no rank waits in its lane for another that waits for it.
 void Lowering::plan_vocabulary() {
     if (!schedule_.vocabulary) return;

@@ -16,6 +16,10 @@ std::string_view to_string(Axis axis) {
             return "pp";
         case Axis::embedding:
             return "embedding";
+        case Axis::dp_shard:
+            return "dp-shard";
+        case Axis::dp_replica:
+            return "dp-replica";
     }
     return "";
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <string_view>
 
+#include "sim/spec/data_parallel.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -107,6 +109,25 @@ GroupPlacement worst_placement(const std::vector<AxisExtent>& inside, const std:
     return worst;
 }
 
+/// Groups of `count` replicas, each the `step`-th after the one before; replicas are numbered by ascending rank.
+GroupPlacement replica_placement(const ParallelPlan& plan, const RankGrid& grid, int step, int count) {
+    const std::vector<int> replicas = offsets({{grid.dp, plan.dp}, {grid.cp, plan.cp}});
+    GroupPlacement worst;
+    worst.domains = 0;
+    for (const int residue : residues({{grid.tp, plan.tp}, {grid.pp, plan.pp}}, grid.domain)) {
+        for (std::size_t first = 0; first < replicas.size(); first += step == 1 ? static_cast<std::size_t>(count) : 1) {
+            if (first + static_cast<std::size_t>(step) * (count - 1) >= replicas.size()) break;
+            std::vector<int> members;
+            for (int i = 0; i < count; ++i) members.push_back(replicas[first + static_cast<std::size_t>(step * i)]);
+            const GroupPlacement group = place(members, residue, grid.domain);
+            const bool worse = group.domains > worst.domains ||
+                               (group.domains == worst.domains && group.per_domain < worst.per_domain);
+            if (worse) worst = group;
+        }
+    }
+    return worst;
+}
+
 /// Two positions, one on each side, share a domain from every start that `others` allow.
 bool share(const std::vector<AxisExtent>& others, int first, int offset_a, int offset_b, int domain) {
     const std::vector<int> starts = residues(others, domain);
@@ -116,6 +137,18 @@ bool share(const std::vector<AxisExtent>& others, int first, int offset_a, int o
 }
 
 }  // namespace
+
+std::vector<std::vector<int>> replica_groups(const Job& job, Axis axis) {
+    const int dp = std::max(job.plan.dp, 1);
+    int width = dp;
+    if (axis != Axis::dp) width = std::clamp(inner_group_size(job.plan) / std::max(job.plan.cp, 1), 1, dp);
+    std::vector<std::vector<int>> groups(static_cast<std::size_t>(axis == Axis::dp_replica ? width : dp / width));
+    for (int i = 0; i < dp; ++i) {
+        const int group = axis == Axis::dp_replica ? i % width : std::min(i / width, dp / width - 1);
+        groups[static_cast<std::size_t>(group)].push_back(i);
+    }
+    return groups;
+}
 
 RankGrid rank_grid(const Job& job) {
     const ParallelPlan& plan = job.plan;
@@ -159,6 +192,11 @@ GroupPlacement group_placement(const Job& job, Axis axis) {
                 grid.domain);
         case Axis::embedding:
             return worst_placement({{grid.pp * std::max(plan.pp - 1, 1), 2}}, {tp, cp, dp}, grid.domain);
+        case Axis::dp_shard:
+            return replica_placement(plan, grid, 1, inner_group_size(plan));
+        case Axis::dp_replica:
+            return replica_placement(plan, grid, inner_group_size(plan),
+                                     std::max(plan.dp * plan.cp / inner_group_size(plan), 1));
     }
     return {};
 }

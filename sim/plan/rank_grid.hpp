@@ -45,6 +45,9 @@ struct RankGrid {
 };
 RankGrid rank_grid(const Job& job);
 
+/// Data-parallel indices of every group of an axis dp, dp_shard or dp_replica.
+std::vector<std::vector<int>> replica_groups(const Job& job, Axis axis);
+
 /// The worst placement among all groups of an axis: the most domains, then the fewest members in one. Gradients are
 /// reduced over data and context parallel ranks together, so that Axis::dp spans both.
 GroupPlacement group_placement(const Job& job, Axis axis);

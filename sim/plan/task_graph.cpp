@@ -21,6 +21,8 @@ std::string_view to_string(Lane lane) {
             return "receive gradient";
         case Lane::dp:
             return "data parallel";
+        case Lane::dp_replica:
+            return "data parallel, between groups";
         case Lane::embedding:
             return "tied embedding";
         case Lane::vocabulary:
@@ -48,13 +50,14 @@ std::string task_name(const TaskGraph& graph, std::int32_t id) {
         case TaskKind::recv:
             return "receive " + action;
         case TaskKind::grad_reduce:
+            if (task.microbatch >= 0) return "reduce " + action;
             return task.stage < 0 ? "gradient reduction" : fmt::format("gradient reduction stage {}", task.stage);
         case TaskKind::embedding_reduce:
             return "tied embedding reduction";
         case TaskKind::optimizer:
             return "optimizer";
         case TaskKind::param_gather:
-            return fmt::format("parameter gather stage {}", task.stage);
+            return task.microbatch < 0 ? fmt::format("parameter gather stage {}", task.stage) : "gather " + action;
         case TaskKind::vocabulary:
             return fmt::format("vocabulary {} of micro-batch {}",
                                to_string(graph
@@ -78,10 +81,6 @@ Bytes pipeline_message(const Job& job) {
 double embedding_gradient_bytes(const Job& job) {
     const std::int64_t elements = vocabulary_rows(job) * job.model.hidden;
     return static_cast<double>(elements) * gradient_bytes(job);
-}
-
-bool shards_optimizer(const ParallelPlan& plan) {
-    return plan.distributed_optimizer || plan.zero_stage >= 1;
 }
 
 }  // namespace foreshard

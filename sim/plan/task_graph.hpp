@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan/data_parallel/gradient_buckets.hpp"
 #include "sim/plan/op.hpp"
 #include "sim/plan/schedule.hpp"
+#include "sim/spec/data_parallel.hpp"
 #include "sim/spec/layout.hpp"
 
 /// Who does what, in which order, with how many FLOPs and bytes, and no times. The simulator and the runtime run this.
@@ -19,7 +21,7 @@ enum class TaskKind : std::uint8_t {
     grad_reduce,       ///< all-reduce or reduce-scatter over data parallel ranks
     embedding_reduce,  ///< tied embedding, first with last pipeline rank
     optimizer,
-    param_gather,  ///< distributed optimizer
+    param_gather,  ///< distributed optimizer, FSDP, ZeRO
     vocabulary,    ///< a collective of all pipeline ranks around passes S and T
     step_end,      ///< fixed per-step work of the framework
 };
@@ -31,8 +33,9 @@ enum class Lane : std::uint8_t {
     send_backward,
     recv_backward,
     dp,
+    dp_replica,  ///< second level of data parallelism: between groups
     embedding,
-    vocabulary
+    vocabulary,
 };
 std::string_view to_string(Lane lane);
 
@@ -52,6 +55,8 @@ struct Work {
     Pass pass = Pass::forward;
     std::int32_t first_unit = 0;  ///< range of the stage's layers (units, see stage_units) in forward order
     std::int32_t units = 0;
+    /// Comm classes that are in flight while it computes, or -1: they slow it down where nothing else models that.
+    std::int32_t under[2] = {-1, -1};
 };
 
 /// A message or collective that ranks meet in.
@@ -61,6 +66,8 @@ struct CommClass {
     Bytes message;
     std::int32_t from_rank = 0;  ///< of a pair: simulated ranks
     std::int32_t to_rank = 0;
+    std::int32_t every = 1;  ///< sent once in so many steps; a step bears its share
+    Seconds wait{};          ///< from the last member's arrival to the start, e.g. of a coordinator's cycle
 };
 
 /// Tasks that start together. Of a message the first member is the send, the second the receive. A single member stands
@@ -92,6 +99,21 @@ struct RankPlace {
     std::int32_t replica = -1;  ///< data-parallel index; -1: every replica
 };
 
+/// Sharded parameters from their gather to the end of their last use.
+struct GatheredParameters {
+    std::int32_t gather = 0;  ///< tasks
+    std::int32_t first_use = 0;
+    std::int32_t last_use = 0;
+    double elements = 0.0;
+};
+
+/// Gradients of one group from the pass that makes them to their reduction.
+struct ReducedGradients {
+    std::int32_t producer = 0;  ///< tasks
+    std::int32_t reduce = 0;
+    double elements = 0.0;
+};
+
 struct TaskGraph {
     int ranks = 0;                  ///< simulated: one per pipeline rank, or one per pipeline rank and replica
     int pipeline_ranks = 0;         ///< simulated ranks of a replica stand side by side
@@ -110,6 +132,8 @@ struct TaskGraph {
     std::vector<StageContents> layout;
     /// Per simulated rank: entries of `stages` that it holds, the vocabulary share last.
     std::vector<std::vector<int>> rank_stages;
+    std::vector<GatheredParameters> gathered;
+    std::vector<ReducedGradients> reduced;
 
     /// Tasks that meet in comm number `comm`.
     std::span<const std::int32_t> members_of(std::int32_t comm) const {
@@ -136,15 +160,13 @@ std::vector<Unit> stage_units(const StageOps& stage);
 std::string task_name(const TaskGraph& graph, std::int32_t task);
 
 /// Compiles a job. Precondition: check(job) is empty and the schedule is valid.
-TaskGraph lower(const Job& job, const Schedule& schedule);
+/// @param buckets per stage: gradient buckets that follow from times (Horovod); empty: by the profile's rule
+TaskGraph lower(const Job& job, const Schedule& schedule, const std::vector<StageBuckets>& buckets = {});
 
 /// What two neighbouring stages exchange for one micro-batch: an activation, or its gradient.
 Bytes pipeline_message(const Job& job);
 
 /// Gradient of the tied embedding that the first and the last pipeline rank add up.
 double embedding_gradient_bytes(const Job& job);
-
-/// Sharding of optimizer state and gradients over data parallel ranks.
-bool shards_optimizer(const ParallelPlan& plan);
 
 }  // namespace foreshard

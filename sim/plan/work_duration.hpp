@@ -9,8 +9,9 @@
 namespace foreshard {
 
 /// What a compute task's time is spent on, in the order in which the parts are laid out in time.
-enum class Spent : std::uint8_t { compute, recompute, exposed_tp, exposed_cp, exposed_ep, host };
-inline constexpr int spent_count = 6;
+/// exposed_dp: what compute loses to data-parallel communication that runs beside it.
+enum class Spent : std::uint8_t { compute, recompute, exposed_tp, exposed_cp, exposed_ep, host, exposed_dp, offload };
+inline constexpr int spent_count = 8;
 
 /// part x length / whole, rounded down; exactly `part` where length is whole.
 inline Picoseconds scaled(Picoseconds part, Picoseconds length, Picoseconds whole) {

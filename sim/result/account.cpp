@@ -22,6 +22,10 @@ Account of_spent(const Task& task, Spent spent) {
             return Account::exposed_ep;
         case Spent::host:
             return Account::host;
+        case Spent::exposed_dp:
+            return Account::exposed_dp;
+        case Spent::offload:
+            return Account::exposed_offload;
         case Spent::compute:
             break;
     }
@@ -175,6 +179,20 @@ std::vector<RankAccount> accounts(const TaskGraph& graph, const Timeline& timeli
         if (stream.lane == Lane::compute) all.push_back(RankWalk(graph, timeline).walk(stream));
     }
     return all;
+}
+
+std::vector<Picoseconds> data_parallel_times(const TaskGraph& graph, const Timeline& timeline) {
+    std::vector<Picoseconds> times(static_cast<std::size_t>(graph.ranks), 0);
+    for (const Stream& stream : graph.streams) {
+        if (stream.lane != Lane::dp && stream.lane != Lane::dp_replica && stream.lane != Lane::embedding) continue;
+        for (std::int32_t id = stream.first; id < stream.last; ++id) {
+            const auto t = static_cast<std::size_t>(id);
+            const Picoseconds begin = std::max(timeline.start[t], timeline.window_start);
+            const Picoseconds end = std::min(timeline.end[t], timeline.window_end);
+            times[static_cast<std::size_t>(stream.rank)] += std::max(end - begin, Picoseconds{0});
+        }
+    }
+    return times;
 }
 
 Picoseconds busy_time(const RankAccount& account) {

@@ -43,6 +43,9 @@ struct BubbleFigures {
 };
 BubbleFigures bubble_figures(const TaskGraph& graph, const Timeline& timeline);
 
+/// Time per rank in which data-parallel communication is in flight inside the window; lanes count side by side.
+std::vector<Picoseconds> data_parallel_times(const TaskGraph& graph, const Timeline& timeline);
+
 /// Busy time of the rank's compute stream in the window: all but bubble and waits.
 Picoseconds busy_time(const RankAccount& account);
 

@@ -68,7 +68,7 @@ std::string what(const PathSegment& s) {
         case TaskKind::optimizer:
             return "optimizer";
         case TaskKind::param_gather:
-            return "gather of updated parameters";
+            return "parameter gather over data parallel ranks";
         case TaskKind::vocabulary:
             return "collective of the vocabulary, micro-batch " + range;
         case TaskKind::step_end:

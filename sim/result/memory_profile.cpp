@@ -7,10 +7,45 @@ namespace foreshard {
 
 namespace {
 
+/// A change of what is held between tasks.
+struct HeldChange {
+    Picoseconds time = 0;
+    ByteCount bytes = 0;  ///< negative: freed
+};
+
+/// Freed before allocated at the same instant, so that a buffer that replaces another does not count twice.
+std::vector<HeldChange> held_changes(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline,
+                                     int rank) {
+    std::vector<HeldChange> changes;
+    for (const Holding& holding : buffers.holdings) {
+        if (graph.rank_of(holding.from) != rank) continue;
+        if (graph.tasks[static_cast<std::size_t>(holding.from)].step + 1 != graph.steps) continue;
+        const auto from = static_cast<std::size_t>(holding.from);
+        const auto to = static_cast<std::size_t>(holding.to);
+        const Picoseconds begin = holding.from_end ? timeline.end[from] : timeline.start[from];
+        const Picoseconds end = holding.until_start ? timeline.start[to] : timeline.end[to];
+        changes.push_back({begin, holding.bytes});
+        changes.push_back({std::max(begin, end), -holding.bytes});
+    }
+    std::sort(changes.begin(), changes.end(), [](const HeldChange& a, const HeldChange& b) {
+        return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
+    });
+    return changes;
+}
+
+bool same_action(const Task& a, const Task& b) {
+    return a.kind == TaskKind::pass && b.kind == TaskKind::pass && a.stage == b.stage && a.microbatch == b.microbatch &&
+           a.pass == b.pass && a.step == b.step;
+}
+
 class RankProfile {
 public:
     RankProfile(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline, int rank)
-        : graph_(graph), buffers_(buffers), timeline_(timeline), in_flight_(graph.stages.size(), 0) {
+        : graph_(graph),
+          buffers_(buffers),
+          timeline_(timeline),
+          changes_(held_changes(graph, buffers, timeline, rank)),
+          in_flight_(graph.stages.size(), 0) {
         memory_.states = buffers.states[static_cast<std::size_t>(rank)];
         memory_.runtime = buffers.runtime_bytes();
     }
@@ -22,37 +57,46 @@ public:
             if (task.step + 1 != graph_.steps) continue;
             // Where steps overlap, a rank starts the last one before the window does.
             const Picoseconds start = timeline_.start[static_cast<std::size_t>(id)];
-            if (first) note(std::min(timeline_.window_start, start), buffers_.workspace_bytes(), -1, 0);
+            if (first) note(std::min(timeline_.window_start, start), 0, -1, 0);
             first = false;
-            if (task.kind == TaskKind::pass) pass(id, id + 1 == stream.last ? nullptr : &task + 1);
+            if (task.kind == TaskKind::pass) pass(stream, id);
             if (task.kind == TaskKind::optimizer) optimizer(id);
         }
         return std::move(memory_);
     }
 
 private:
-    void pass(std::int32_t id, const Task* next);
+    void pass(const Stream& stream, std::int32_t id);
     void optimizer(std::int32_t id);
     void note(Picoseconds time, ByteCount working, std::int32_t task, ByteCount extra_states);
+    void hold_until(Picoseconds time);
+    void point(Picoseconds time);
 
     const TaskGraph& graph_;
     const BufferPlan& buffers_;
     const Timeline& timeline_;
+    std::vector<HeldChange> changes_;
+    std::size_t next_change_ = 0;
     RankMemory memory_;
     ByteCount saved_ = 0;
+    ByteCount held_ = 0;     ///< gathered parameters, gradients on their way
+    ByteCount working_ = 0;  ///< of the task at hand
+    std::int32_t task_ = -1;
     std::vector<int> in_flight_;  ///< micro-batches per stage
 };
 
 /// The live sets are copied at each new maximum only, of which there are few.
-void RankProfile::note(Picoseconds time, ByteCount working, std::int32_t task, ByteCount extra_states) {
-    memory_.points.push_back({time, saved_, working + extra_states});
-    const ByteCount total = memory_.states.total() + saved_ + working + extra_states;
+void RankProfile::point(Picoseconds time) {
+    const ByteCount buffers = buffers_.workspace_bytes() + held_ + working_;
+    memory_.points.push_back({time, saved_, buffers});
+    const ByteCount total = memory_.states.total() + saved_ + buffers;
     if (total <= memory_.peak) return;
     memory_.peak = total;
     memory_.activations = saved_;
-    memory_.buffers = working + extra_states;
+    memory_.buffers = buffers;
+    memory_.gathered = held_;
     memory_.peak_time = time;
-    memory_.peak_task = task;
+    memory_.peak_task = task_;
     memory_.live.clear();
     for (std::size_t s = 0; s < in_flight_.size(); ++s) {
         if (in_flight_[s] == 0) continue;
@@ -60,33 +104,50 @@ void RankProfile::note(Picoseconds time, ByteCount working, std::int32_t task, B
     }
 }
 
-void RankProfile::pass(std::int32_t id, const Task* next) {
+/// Changes strictly before `time` happen while the task at hand works.
+void RankProfile::hold_until(Picoseconds time) {
+    while (next_change_ < changes_.size() && changes_[next_change_].time < time) {
+        const Picoseconds at = changes_[next_change_].time;
+        for (; next_change_ < changes_.size() && changes_[next_change_].time == at; ++next_change_) {
+            held_ += changes_[next_change_].bytes;
+        }
+        point(at);
+    }
+}
+
+void RankProfile::note(Picoseconds time, ByteCount working, std::int32_t task, ByteCount extra_states) {
+    hold_until(time);
+    for (; next_change_ < changes_.size() && changes_[next_change_].time == time; ++next_change_) {
+        held_ += changes_[next_change_].bytes;
+    }
+    working_ = working + extra_states;
+    task_ = task;
+    point(time);
+}
+
+void RankProfile::pass(const Stream& stream, std::int32_t id) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
     const PassBuffers& sizes = buffers_.works[static_cast<std::size_t>(task.work)];
-    const ByteCount workspace = buffers_.workspace_bytes();
     const auto stage = static_cast<std::size_t>(task.stage);
+    const bool begins = id == stream.first || !same_action(graph_.tasks[static_cast<std::size_t>(id) - 1], task);
+    const bool ends = id + 1 == stream.last || !same_action(task, graph_.tasks[static_cast<std::size_t>(id) + 1]);
     if (task.pass == Pass::forward) {
         saved_ += sizes.acquired;
-        ++in_flight_[stage];
+        if (begins) ++in_flight_[stage];
     }
-    note(timeline_.start[static_cast<std::size_t>(id)], workspace + sizes.transient, id, 0);
-    // A pass that is cut for gradient buckets gives its saved tensors back with its last part.
-    const bool more = next != nullptr && next->kind == TaskKind::pass && next->stage == task.stage &&
-                      next->microbatch == task.microbatch && next->pass == task.pass && next->step == task.step;
-    const bool finishes = (task.pass == Pass::backward || task.pass == Pass::weight_grad) && !more;
-    if (finishes) {
-        saved_ -= sizes.released;
-        --in_flight_[stage];
-    }
+    note(timeline_.start[static_cast<std::size_t>(id)], sizes.transient, id, 0);
     const Picoseconds end = timeline_.end[static_cast<std::size_t>(id)];
-    if (finishes && sizes.tail > 0) note(end, workspace + sizes.tail, id, 0);
-    note(end, workspace, id, 0);
+    hold_until(end);
+    saved_ -= sizes.released;
+    const bool finishes = task.pass == Pass::backward || task.pass == Pass::weight_grad;
+    if (finishes && ends) --in_flight_[stage];
+    if (sizes.tail > 0) note(end, sizes.tail, id, 0);
+    note(end, 0, id, 0);
 }
 
 void RankProfile::optimizer(std::int32_t id) {
-    const ByteCount workspace = buffers_.workspace_bytes();
-    note(timeline_.start[static_cast<std::size_t>(id)], workspace, id, memory_.states.optimizer_step);
-    note(timeline_.end[static_cast<std::size_t>(id)], workspace, id, 0);
+    note(timeline_.start[static_cast<std::size_t>(id)], 0, id, memory_.states.optimizer_step);
+    note(timeline_.end[static_cast<std::size_t>(id)], 0, id, 0);
 }
 
 }  // namespace

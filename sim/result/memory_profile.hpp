@@ -26,6 +26,7 @@ struct RankMemory {
     StateBytes states;
     ByteCount activations = 0;  ///< at the peak
     ByteCount buffers = 0;      ///< at the peak
+    ByteCount gathered = 0;     ///< of those: gathered parameters and gradients on their way
     ByteCount peak = 0;         ///< allocated: states + activations + buffers
     Picoseconds peak_time = 0;
     std::int32_t peak_task = -1;

@@ -49,6 +49,16 @@ double mean_ms(const std::vector<RankReport>& ranks, Account kind) {
     return to_milliseconds(total) / static_cast<double>(ranks.size());
 }
 
+double hidden_dp_ms(const TaskGraph& graph, const Timeline& timeline, const std::vector<RankReport>& ranks) {
+    const std::vector<Picoseconds> moving = data_parallel_times(graph, timeline);
+    Picoseconds hidden = 0;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        const Picoseconds exposed = ranks[r].account[static_cast<std::size_t>(Account::exposed_dp)];
+        hidden += std::max(moving[r] - exposed, Picoseconds{0});
+    }
+    return to_milliseconds(hidden) / static_cast<double>(ranks.size());
+}
+
 void add_idle(const TaskGraph& graph, const Timeline& timeline, const std::vector<RankReport>& ranks,
               Summary& summary) {
     const BubbleFigures bubble = bubble_figures(graph, timeline);
@@ -60,6 +70,7 @@ void add_idle(const TaskGraph& graph, const Timeline& timeline, const std::vecto
     summary.exposed_ep_ms = mean_ms(ranks, Account::exposed_ep);
     summary.exposed_pp_ms = mean_ms(ranks, Account::exposed_pp);
     summary.exposed_dp_ms = mean_ms(ranks, Account::exposed_dp);
+    summary.hidden_dp_ms = hidden_dp_ms(graph, timeline, ranks);
     double busy = 0.0;
     for (const RankReport& rank : ranks) busy += to_milliseconds(busy_time(rank.account));
     const double available = to_milliseconds(timeline.step_time()) * static_cast<double>(ranks.size());
@@ -157,6 +168,7 @@ std::map<std::string, double> summary_figures(const Report& report) {
         {"exposed_comm_ms.ep", s.exposed_ep_ms},
         {"exposed_comm_ms.pp", s.exposed_pp_ms},
         {"exposed_comm_ms.dp", s.exposed_dp_ms},
+        {"hidden_comm_ms.dp", s.hidden_dp_ms},
         {"peak_memory_bytes", static_cast<double>(s.peak_memory)},
         {"peak_reserved_bytes", static_cast<double>(s.peak_reserved)},
         {"peak_device_bytes", static_cast<double>(s.peak_device)},

@@ -148,25 +148,6 @@ void check_recompute(const Job& job, Rules& rules) {
     }
 }
 
-void check_data_parallel(const Job& job, Rules& rules) {
-    const ParallelPlan& plan = job.plan;
-    if (plan.zero_stage < 0 || plan.zero_stage > 3) {
-        rules.push_back({"zero", fmt::format("ZeRO stage {}", plan.zero_stage), "0, 1, 2 or 3"});
-    } else if (plan.zero_stage > 1) {
-        rules.push_back({"zero", fmt::format("ZeRO-{} is not simulated yet", plan.zero_stage), "0 or 1"});
-    }
-    const bool sharded = plan.distributed_optimizer || plan.zero_stage >= 1;
-    if (plan.overlap_param_gather && !sharded) {
-        rules.push_back({"overlap_param_gather, use_distributed_optimizer",
-                         "only a distributed optimizer gathers parameters", "--use-distributed-optimizer"});
-    }
-    if (plan.overlap_param_gather && !plan.overlap_grad_reduce) {
-        rules.push_back({"overlap_param_gather, overlap_grad_reduce",
-                         "overlapped parameter gathers need overlapped gradient reduction (as in Megatron-LM)",
-                         "--overlap-grad-reduce"});
-    }
-}
-
 void check_cluster(const Job& job, Rules& rules) {
     const ClusterSpec& cluster = job.cluster;
     if (cluster.nodes && job.gpus > *cluster.nodes * cluster.gpus_per_node) {

@@ -16,4 +16,7 @@ void check_run(const Job& job, Rules& rules);
 /// Rules about speeds of ranks and links and about overlap of collectives inside passes.
 void check_variability(const Job& job, Rules& rules);
 
+/// Rules of data parallelism: sharding degrees, what excludes what.
+void check_data_parallel(const Job& job, Rules& rules);
+
 }  // namespace foreshard

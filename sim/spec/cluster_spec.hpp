@@ -18,7 +18,7 @@ inline constexpr int precision_count = 7;
 std::string_view to_string(Precision precision);
 std::optional<Precision> parse_precision(std::string_view text);
 
-enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv, broadcast };
+enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv, broadcast, reduce };
 std::string_view to_string(CollectiveKind kind);
 
 /// One accelerator. Peaks are dense, without sparsity; bandwidth is one figure for reads and writes together.

@@ -6,6 +6,7 @@
 
 #include "sim/error.hpp"
 #include "sim/spec/catalogue.hpp"
+#include "sim/spec/data_parallel.hpp"
 #include "sim/spec/job_request_fields.hpp"
 #include "sim/spec/json_specs.hpp"
 
@@ -180,6 +181,32 @@ static void add_variability(const ParallelPlan& plan, OrderedJson& out) {
     if (plan.tp_comm_overlap) out["tp_comm_overlap"] = true;
 }
 
+namespace {
+
+void write_data_parallel(const ParallelPlan& plan, OrderedJson& out) {
+    out["data_parallel"] = to_string(plan.data_parallel);
+    if (plan.bucket_mb > 0.0) out["bucket_mb"] = plan.bucket_mb;
+    if (plan.first_bucket_mb > 0.0) out["first_bucket_mb"] = plan.first_bucket_mb;
+    if (shards_parameters(plan) || is_fsdp(plan.data_parallel)) {
+        out["reshard_after_forward"] = plan.reshard_after_forward;
+        out["prefetch_layers"] = plan.prefetch_layers;
+    }
+    if (plan.fsdp_shard_size > 0) out["fsdp_shard_size"] = plan.fsdp_shard_size;
+    if (plan.zero_shard_size > 0) out["zero_shard_size"] = plan.zero_shard_size;
+    out["sync_every_microbatch"] = plan.sync_every_microbatch;
+    if (plan.fusion_threshold_mb > 0.0) out["fusion_threshold_mb"] = plan.fusion_threshold_mb;
+    if (plan.cycle_time_ms > 0.0) out["cycle_time_ms"] = plan.cycle_time_ms;
+    if (plan.data_parallel == DataParallelKind::local_sgd) {
+        out["local_steps"] = plan.local_steps;
+        out["local_group_size"] = plan.local_group_size;
+    }
+    if (plan.softsync > 0) out["softsync"] = plan.softsync;
+    if (uses_parameter_server(plan)) out["parameter_servers"] = plan.parameter_servers;
+    out["offload_optimizer"] = plan.offload_optimizer;
+}
+
+}  // namespace
+
 OrderedJson to_json(const ParallelPlan& plan) {
     OrderedJson out = OrderedJson::object();
     if (plan.dp > 0) out["dp"] = plan.dp;
@@ -196,8 +223,7 @@ OrderedJson to_json(const ParallelPlan& plan) {
     out["account_for_loss_in_pipeline_split"] = plan.loss_in_split;
     if (plan.balance) out["balance"] = true;
     if (plan.overlap_p2p) out["overlap_p2p"] = *plan.overlap_p2p;
-    out["data_parallel"] = "ddp";
-    if (plan.bucket_mb > 0.0) out["bucket_mb"] = plan.bucket_mb;
+    write_data_parallel(plan, out);
     out["overlap_grad_reduce"] = plan.overlap_grad_reduce;
     out["overlap_param_gather"] = plan.overlap_param_gather;
     out["recompute"] = to_string(plan.recompute);

@@ -72,6 +72,14 @@ const std::vector<std::pair<std::string_view, AttentionKernel>>& attention_names
     return names;
 }
 
+const std::vector<std::pair<std::string_view, GradientBuckets>>& bucket_names() {
+    static const std::vector<std::pair<std::string_view, GradientBuckets>> names = {
+        {"megatron", GradientBuckets::megatron},
+        {"torch", GradientBuckets::torch},
+        {"deepspeed", GradientBuckets::deepspeed}};
+    return names;
+}
+
 template <class Owner, class Fields>
 void read_fields(JsonObject& object, const Fields& fields, Owner& owner) {
     for (const auto& field : fields) {
@@ -85,6 +93,13 @@ void write_fields(OrderedJson& out, const Fields& fields, const Owner& owner) {
     for (const auto& field : fields) out[field.key] = owner.*field.member;
 }
 
+/// Keys that a file may leave out.
+void read_data_parallel(JsonObject& object, ProfileStructure& structure) {
+    if (object.has("gradient_buckets")) structure.gradient_buckets = object.one_of("gradient_buckets", bucket_names());
+    structure.gradient_reduce_bytes = object.optional<int>("gradient_reduce_bytes", Range::not_negative).value_or(0);
+    structure.zero_group_in_node = object.optional<bool>("zero_group_in_node").value_or(false);
+}
+
 ProfileStructure read_structure(JsonObject object) {
     ProfileStructure structure;
     structure.attention = object.one_of("attention", attention_names());
@@ -95,6 +110,7 @@ ProfileStructure read_structure(JsonObject object) {
     read_fields(object, structure_flags, structure);
     read_fields(object, structure_counts, structure);
     read_fields(object, structure_numbers, structure);
+    read_data_parallel(object, structure);
     object.finish();
     return structure;
 }
@@ -104,6 +120,7 @@ ProfileNumbers read_numbers(JsonObject object) {
     read_fields(object, plain_numbers, numbers);
     const auto attention = object.optional<double>("attention_matmul_ratio", Range::ratio);
     numbers.attention_matmul_ratio = attention.value_or(0.0);
+    numbers.dp_contention_ratio = object.optional<double>("dp_contention_ratio", Range::not_negative).value_or(0.0);
     for (const TimeField& time : times) {
         numbers.*time.member = Seconds(object.required<double>(time.key, Range::not_negative) * time.unit);
     }
@@ -118,6 +135,9 @@ ProfileNumbers read_changes(JsonObject object, ProfileNumbers numbers) {
     }
     if (const auto ratio = object.optional<double>("attention_matmul_ratio", Range::ratio)) {
         numbers.attention_matmul_ratio = *ratio;
+    }
+    if (const auto ratio = object.optional<double>("dp_contention_ratio", Range::not_negative)) {
+        numbers.dp_contention_ratio = *ratio;
     }
     for (const TimeField& time : times) {
         const auto value = object.optional<double>(time.key, Range::not_negative);
@@ -143,6 +163,11 @@ OrderedJson to_json(const ProfileStructure& structure) {
     write_fields(out, structure_flags, structure);
     write_fields(out, structure_counts, structure);
     write_fields(out, structure_numbers, structure);
+    for (const auto& [name, rule] : bucket_names()) {
+        if (rule == structure.gradient_buckets) out["gradient_buckets"] = name;
+    }
+    if (structure.gradient_reduce_bytes > 0) out["gradient_reduce_bytes"] = structure.gradient_reduce_bytes;
+    out["zero_group_in_node"] = structure.zero_group_in_node;
     return out;
 }
 
@@ -150,6 +175,7 @@ OrderedJson to_json(const ProfileNumbers& numbers) {
     OrderedJson out = OrderedJson::object();
     write_fields(out, plain_numbers, numbers);
     if (numbers.attention_matmul_ratio > 0.0) out["attention_matmul_ratio"] = numbers.attention_matmul_ratio;
+    if (numbers.dp_contention_ratio > 0.0) out["dp_contention_ratio"] = numbers.dp_contention_ratio;
     for (const TimeField& time : times) out[time.key] = in_unit((numbers.*time.member).value, time.unit);
     return out;
 }

@@ -25,6 +25,32 @@ std::optional<Precision> parse_precision(std::string_view text) {
     return std::nullopt;
 }
 
+std::string_view to_string(DataParallelKind kind) {
+    switch (kind) {
+        case DataParallelKind::ddp:
+            return "ddp";
+        case DataParallelKind::dp:
+            return "dp";
+        case DataParallelKind::horovod:
+            return "horovod";
+        case DataParallelKind::mirrored:
+            return "mirrored";
+        case DataParallelKind::fsdp1:
+            return "fsdp1";
+        case DataParallelKind::fsdp2:
+            return "fsdp2";
+        case DataParallelKind::hsdp:
+            return "hsdp";
+        case DataParallelKind::parameter_server:
+            return "parameter-server";
+        case DataParallelKind::async_sgd:
+            return "async-sgd";
+        case DataParallelKind::local_sgd:
+            return "local-sgd";
+    }
+    return "";
+}
+
 std::string_view to_string(CollectiveKind kind) {
     switch (kind) {
         case CollectiveKind::all_reduce:
@@ -39,6 +65,8 @@ std::string_view to_string(CollectiveKind kind) {
             return "send-recv";
         case CollectiveKind::broadcast:
             return "broadcast";
+        case CollectiveKind::reduce:
+            return "reduce";
     }
     return "";
 }

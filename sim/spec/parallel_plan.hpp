@@ -44,6 +44,22 @@ std::string_view to_string(Recompute recompute);
 
 enum class RecomputeMethod { uniform, block };
 
+/// How replicas agree on gradients and where states lie (docs/data-parallel.md).
+enum class DataParallelKind {
+    ddp,               ///< one process a GPU, gradients all-reduced in buckets (torch DDP, Megatron, DeepSpeed ZeRO)
+    dp,                ///< torch.nn.DataParallel: one process, scatter and gather through GPU 0
+    horovod,           ///< tensor fusion in cycles
+    mirrored,          ///< tf.distribute.MirroredStrategy: one host, one pack after backward
+    fsdp1,             ///< torch FullyShardedDataParallel: flat parameters, a root unit that is kept
+    fsdp2,             ///< torch fully_shard: per-parameter shards, copies out of the gathered buffer
+    hsdp,              ///< fsdp2 inside groups, replicated over them
+    parameter_server,  ///< synchronous
+    async_sgd,         ///< n-softsync at a parameter server
+    local_sgd,         ///< replicas agree every so many steps (local SGD, DiLoCo)
+};
+inline constexpr int data_parallel_kind_count = 10;
+std::string_view to_string(DataParallelKind kind);
+
 /// Degrees and options as asked for; zero or empty means "not given, a default applies".
 struct ParallelPlan {
     int dp = 0;
@@ -71,11 +87,25 @@ struct ParallelPlan {
     RecomputeMethod recompute_method = RecomputeMethod::uniform;
     int recompute_num_layers = 0;  ///< 0: method's default
 
-    int zero_stage = 0;
+    DataParallelKind data_parallel = DataParallelKind::ddp;
+    int zero_stage = 0;  ///< FSDP is 3, or 2 without resharding after forward
     bool distributed_optimizer = false;
     bool overlap_grad_reduce = false;
     bool overlap_param_gather = false;
-    double bucket_mb = 0.0;  ///< 0: one bucket per chunk; 10^6 bytes
+    double bucket_mb = 0.0;        ///< 0: by profile; 10^6 bytes
+    double first_bucket_mb = 0.0;  ///< 0: by profile
+    bool reshard_after_forward = true;
+    int fsdp_shard_size = 0;             ///< ranks that hold one copy of the parameters; 0: all replicas
+    int zero_shard_size = 0;             ///< ranks that hold one copy of the optimizer state; 0: all replicas
+    int prefetch_layers = 1;             ///< parameter gathers that run ahead of their layer
+    bool sync_every_microbatch = false;  ///< gradients are reduced in every backward (false: no_sync but the last)
+    double fusion_threshold_mb = 0.0;    ///< Horovod, 10^6 bytes
+    double cycle_time_ms = 0.0;          ///< Horovod
+    int local_steps = 1;                 ///< local SGD: inner steps between outer ones
+    int local_group_size = 1;            ///< local SGD: ranks that agree at every inner step
+    int softsync = 0;                    ///< async SGD: the server updates after floor(learners / n) gradients
+    int parameter_servers = 1;           ///< shards of the parameter server, a host each
+    bool offload_optimizer = false;      ///< optimizer states and update on the host
 
     Precision precision = Precision::bf16;
     std::string order = "tp-cp-ep-dp-pp";  ///< axes, inner to outer

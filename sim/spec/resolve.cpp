@@ -30,7 +30,7 @@ public:
         settle_batch();
         settle_layout();
         settle_recompute();
-        settle_data_parallel();
+        settle_data_parallel(request_, job_);
         settle_precision();
         settle_rest();
         refuse_out_of_range(job_);
@@ -258,21 +258,6 @@ private:
         if (plan.recompute != Recompute::full) return;
         if (!request_.recompute_method) assume("recompute_method", "uniform");
         plan.recompute_num_layers = value_or_assume(request_.recompute_num_layers, "recompute_num_layers", 1);
-    }
-
-    void settle_data_parallel() {
-        ParallelPlan& plan = job_.plan;
-        if (!request_.data_parallel) assume("data_parallel", "ddp");
-        const bool asked = request_.use_distributed_optimizer.value_or(false);
-        if (asked && request_.zero && *request_.zero == 0) {
-            throw InputError("--zero", "", "0 contradicts --use-distributed-optimizer, which is ZeRO-1");
-        }
-        plan.zero_stage = asked ? request_.zero.value_or(1) : value_or_assume(request_.zero, "zero", 0);
-        plan.distributed_optimizer = asked || plan.zero_stage == 1;
-        plan.overlap_grad_reduce = flag_or_assume(request_.overlap_grad_reduce, "overlap_grad_reduce", false);
-        plan.overlap_param_gather = flag_or_assume(request_.overlap_param_gather, "overlap_param_gather", false);
-        plan.bucket_mb = request_.bucket_mb.value_or(0.0);
-        if (!request_.bucket_mb && plan.overlap_grad_reduce) assume("bucket_mb", "40 million parameters a bucket");
     }
 
     void settle_precision() {

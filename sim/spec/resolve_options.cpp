@@ -160,12 +160,15 @@ Precision parse_precision_option(const std::string& text) {
     return parse_name("--precision", text, names);
 }
 
-void refuse_unsimulated(const JobRequest& request) {
-    static const Strings data_parallel_later = {"dp",   "horovod",          "mirrored",  "fsdp1",    "fsdp2",
-                                                "hsdp", "parameter-server", "async-sgd", "local-sgd"};
-    if (request.data_parallel && *request.data_parallel != "ddp") {
-        refuse_name("--data-parallel", *request.data_parallel, {"ddp"}, data_parallel_later);
+DataParallelKind parse_data_parallel(const std::string& text) {
+    Names<DataParallelKind> names;
+    for (int i = 0; i < data_parallel_kind_count; ++i) {
+        names.emplace_back(to_string(static_cast<DataParallelKind>(i)), static_cast<DataParallelKind>(i));
     }
+    return parse_name("--data-parallel", text == "fsdp" ? "fsdp2" : text, names);
+}
+
+void refuse_unsimulated(const JobRequest& request) {
     refuse_unless_default("--skew-steps", request.skew_steps, 0);
     refuse_given("--calibration", request.calibration.has_value());
 }
@@ -219,14 +222,26 @@ void refuse_out_of_range(const Job& job) {
         {"--decoder-last-pipeline-num-layers", plan.last_stage_layers.value_or(0), 65'536},
         {"--microbatch-group-size", plan.microbatch_group_size, million},
         {"--mtp-num-layers", model.mtp_layers, 65'536},
+        {"--fsdp-shard-size", plan.fsdp_shard_size, million},
+        {"--zero-shard-size", plan.zero_shard_size, million},
+        {"--prefetch-layers", plan.prefetch_layers, 65'536},
+        {"--local-steps", plan.local_steps, million},
+        {"--local-group-size", plan.local_group_size, million},
+        {"--softsync", plan.softsync, million},
+        {"--parameter-servers", plan.parameter_servers, million},
         {"--moe-ffn-hidden-size", model.moe ? model.moe->ffn_hidden : 0, 10 * million},
         {"pp x vpp", std::int64_t{1} * plan.pp * plan.vpp, 65'536}};
     for (const Bound& bound : bounds) {
         if (bound.value <= bound.most && bound.value >= -bound.most) continue;
         throw InputError(bound.name, "", fmt::format("{} is out of range; at most {}", bound.value, bound.most));
     }
-    if (!std::isfinite(plan.bucket_mb) || plan.bucket_mb < 0.0 || plan.bucket_mb > 1e9) {
-        throw InputError("--bucket-mb", "", fmt::format("{} must be 0 to 1e9", plan.bucket_mb));
+    const std::pair<const char*, double> sizes[] = {{"--bucket-mb", plan.bucket_mb},
+                                                    {"--first-bucket-mb", plan.first_bucket_mb},
+                                                    {"--fusion-threshold-mb", plan.fusion_threshold_mb},
+                                                    {"--cycle-time-ms", plan.cycle_time_ms}};
+    for (const auto& [flag, value] : sizes) {
+        if (std::isfinite(value) && value >= 0.0 && value <= 1e9) continue;
+        throw InputError(flag, "", fmt::format("{} must be 0 to 1e9", value));
     }
 }
 

@@ -11,6 +11,11 @@ Placement parse_placement(const std::string& text);
 Recompute parse_recompute(const std::string& text);
 RecomputeMethod parse_recompute_method(const std::string& text);
 Precision parse_precision_option(const std::string& text);
+DataParallelKind parse_data_parallel(const std::string& text);
+
+/// Settles kind, sharding, buckets and options of data parallelism. Precondition: dp, pp, cluster and software are
+/// settled. @throws InputError when what is asked for contradicts itself
+void settle_data_parallel(const JobRequest& request, Job& job);
 
 /// An option that a later version simulates must not be ignored. @throws InputError naming what is valid
 void refuse_unsimulated(const JobRequest& request);

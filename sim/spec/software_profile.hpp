@@ -12,6 +12,13 @@ namespace foreshard {
 
 enum class AttentionKernel { unfused, flash };
 
+/// Which rule cuts gradients into buckets.
+enum class GradientBuckets {
+    megatron,   ///< max(40e6, 1e6 dp) parameters, on the first pipeline rank's first chunk only
+    torch,      ///< 1 MiB, then 25 MiB, in the order in which gradients get ready (DDP's reducer)
+    deepspeed,  ///< 5e8 elements (reduce_bucket_size)
+};
+
 /// Structural half: what is fused, saved and ordered. Read by lowering and by the buffer plan.
 struct ProfileStructure {
     AttentionKernel attention = AttentionKernel::flash;
@@ -31,6 +38,9 @@ struct ProfileStructure {
     bool fp32_cross_entropy = true;
     double logits_bytes_per_element = 12.0;
     double allocator_reserved_ratio = 1.12;
+    GradientBuckets gradient_buckets = GradientBuckets::megatron;
+    int gradient_reduce_bytes = 0;       ///< on the wire of sharded schemes, an element; 0: as the gradient
+    bool zero_group_in_node = false;     ///< optimizer shards stay within a node unless the plan says otherwise
     bool vocab_divisor_times_tp = true;  ///< the vocabulary is padded to a multiple of divisor * TP, not of the divisor
 };
 
@@ -45,9 +55,10 @@ struct ProfileNumbers {
     double tp_time_factor = 1.0;
     double tp_overlap_ratio = 0.0;
     double dp_overlap_ratio = 0.0;
-    Seconds host_forward;     ///< per layer
-    Seconds host_backward;    ///< per layer
-    Seconds host_collective;  ///< per collective
+    double dp_contention_ratio = 0.0;  ///< compute under data-parallel communication takes so much longer, per its time
+    Seconds host_forward;              ///< per layer
+    Seconds host_backward;             ///< per layer
+    Seconds host_collective;           ///< per collective
     Seconds p2p_latency;
     double p2p_bandwidth_ratio = 0.8;
     double network_bandwidth_ratio = 0.9;

@@ -39,6 +39,7 @@ struct PublishedRun {
     std::optional<std::int64_t> global_batch;
     std::optional<int> zero_stage;
     bool fully_sharded = false;
+    int shard_size = 0;  ///< ranks that share one copy of the parameters, where fully_sharded
     bool distributed_optimizer = false;
 
     std::string gpu;  ///< norm.*: canonical ids

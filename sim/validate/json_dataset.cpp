@@ -89,7 +89,8 @@ void read_plan(const Row& row, PublishedRun& run) {
     run.micro_batch = row.number<std::int64_t>("plan", "micro_batch");
     run.global_batch = row.number<std::int64_t>("plan", "global_batch");
     run.zero_stage = row.number<int>("plan", "zero_stage");
-    run.fully_sharded = row.number<int>("plan", "fsdp_shard_size").value_or(0) > 0;
+    run.shard_size = row.number<int>("plan", "fsdp_shard_size").value_or(0);
+    run.fully_sharded = run.shard_size > 0;
     run.distributed_optimizer = row.boolean("plan", "distributed_optimizer").value_or(false);
 }
 

@@ -111,7 +111,6 @@ std::string assumed_layout(const PublishedRun& run, std::vector<std::string>& as
 
 std::string unsupported(const PublishedRun& run) {
     if (run.mixture_of_experts) return "mixture-of-experts rows are not validated yet";
-    if (run.fully_sharded || run.zero_stage.value_or(0) >= 2) return "ZeRO-2, ZeRO-3 and FSDP are not simulated yet";
     if (run.attention == "mla") return "multi-head latent attention is not simulated yet";
     if (!run.whole_step) return "the time is not that of a whole step";
     if (!run.micro_batch || !run.global_batch) return "micro-batch or global batch is not published";
@@ -134,8 +133,24 @@ SoftwareProfile profile_of(const PublishedRun& run, std::vector<std::string>& as
     return load_software("generic");
 }
 
+/// A shard size is given for FSDP only; FSDP1 is that of 2023. Without one, stages 2 and 3 are DeepSpeed's.
+void set_sharding(const PublishedRun& run, JobRequest& request) {
+    request.zero = *run.zero_stage;
+    if (!run.fully_sharded) {
+        request.overlap_grad_reduce = true;
+        return;
+    }
+    request.data_parallel = run.software == "torch-fsdp-2023" ? "fsdp1" : "fsdp2";
+    const int replicas = run.dp * run.cp;
+    if (run.shard_size < replicas) request.fsdp_shard_size = run.shard_size;
+}
+
 void set_data_parallel(const PublishedRun& run, const SoftwareProfile& profile, JobRequest& request,
                        std::vector<std::string>& assumptions) {
+    if (run.zero_stage.value_or(0) >= 2 && run.dp > 1) {
+        set_sharding(run, request);
+        return;
+    }
     bool sharded = run.distributed_optimizer || run.zero_stage.value_or(0) == 1;
     // DeepSpeed is run for its sharding: where no stage is published, 1 is the one that every pipeline allows.
     if (!run.zero_stage && !sharded && profile.structure.gradient_partition_bytes > 0) {

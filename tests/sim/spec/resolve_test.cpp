@@ -238,6 +238,7 @@ TEST(Resolve, NamesThatAreNotKnownAreRefusedWithTheList) {
     expect_change_refused([](JobRequest& r) { r.schedule = "1fb1"; }, "--schedule",
                           "did you mean 1f1b?); valid: none, naive, gpipe, 1f1b, interleaved-1f1b");
     expect_change_refused([](JobRequest& r) { r.precision = "fp61"; }, "--precision", "valid: fp32, tf32");
+    expect_change_refused([](JobRequest& r) { r.data_parallel = "ddpp"; }, "--data-parallel", "did you mean ddp?");
     expect_change_refused([](JobRequest& r) { r.recompute = "all"; }, "--recompute", "none, selective, full");
     expect_change_refused([](JobRequest& r) { r.placement = "zigzag"; }, "--placement", "linear, loop");
     expect_change_refused([](JobRequest& r) { r.layout = "Ettx"; }, "--layout", "unknown letter");
@@ -246,7 +247,6 @@ TEST(Resolve, NamesThatAreNotKnownAreRefusedWithTheList) {
 TEST(Resolve, OptionsOfLaterVersionsAreRefusedNotIgnored) {
     constexpr const char* reason = "is not simulated by this version";
     expect_change_refused([](JobRequest& r) { r.schedule = "zb-h1"; }, "--schedule", reason);
-    expect_change_refused([](JobRequest& r) { r.data_parallel = "fsdp2"; }, "--data-parallel", reason);
     expect_change_refused([](JobRequest& r) { r.skew_steps = 1; }, "--skew-steps", reason);
     expect_change_refused([](JobRequest& r) { r.calibration = "mine.json"; }, "--calibration", reason);
     JobRequest neutral = llama();
