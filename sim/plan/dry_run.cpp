@@ -212,6 +212,14 @@ PassCosts unit_costs(int stages) {
     return {std::vector<StageTimes::Stage>(static_cast<std::size_t>(stages), {1, 1, 1}), 0};
 }
 
+Picoseconds longest_rank_span(const DryRun& run) {
+    Picoseconds longest = 0;
+    for (std::size_t r = 0; r < run.start.size(); ++r) {
+        if (!run.start[r].empty()) longest = std::max(longest, run.end[r].back() - run.start[r].front());
+    }
+    return longest;
+}
+
 std::string to_string(const Deadlock& deadlock) {
     std::string text = "deadlock";
     const char* separator = ": ";

@@ -37,6 +37,9 @@ struct DryRun {
     std::vector<int> peak_in_flight_to_input_grad;  ///< the same, released at the end of I
 };
 
+/// Longest time from a rank's own first start to its own last end: the step when skew between ranks is free.
+Picoseconds longest_rank_span(const DryRun& run);
+
 /// Where every rank stands when nothing can go on.
 struct Deadlock {
     struct Waiting {

@@ -1,17 +1,10 @@
 #include <algorithm>
 
-#include "sim/plan/schedule.hpp"
+#include "sim/plan/schedules.hpp"
+#include "sim/plan/schedules/turns.hpp"
 
 namespace foreshard {
 
-namespace {
-
-struct Turn {
-    int chunk = 0;
-    int microbatch = 0;
-};
-
-/// Order of the forwards on every rank: each group of micro-batches passes chunk 0, then chunk 1, ...
 std::vector<Turn> forward_turns(int m, int v, int group) {
     std::vector<Turn> turns;
     turns.reserve(static_cast<std::size_t>(m) * v);
@@ -23,7 +16,10 @@ std::vector<Turn> forward_turns(int m, int v, int group) {
     return turns;
 }
 
-std::vector<Action> rank_list(const std::vector<Turn>& turns, int p, int v, int rank, int warmup) {
+namespace {
+
+/// @param fused whether a pair's F and B are one unit
+std::vector<Action> rank_list(const std::vector<Turn>& turns, int p, int v, int rank, int warmup, bool fused) {
     const int total = static_cast<int>(turns.size());
     std::vector<Action> list;
     list.reserve(turns.size() * 2);
@@ -32,11 +28,24 @@ std::vector<Action> rank_list(const std::vector<Turn>& turns, int p, int v, int 
     };
     for (int i = 0; i < warmup; ++i) forward(i);
     for (int i = 0; i < total; ++i) {
-        if (warmup + i < total) forward(warmup + i);
+        if (warmup + i < total) {
+            forward(warmup + i);
+            list.back().fused_with_next = fused;
+        }
         // Backwards take the same turns with the chunks reversed.
         list.push_back({(v - 1 - turns[i].chunk) * p + rank, turns[i].microbatch, Pass::backward});
     }
     return list;
+}
+
+Schedule interleaved(int p, int m, int v, int group, bool fused) {
+    Schedule schedule = blank_schedule("interleaved-1f1b", v > 1 ? Placement::loop : Placement::linear, p, m, v);
+    const std::vector<Turn> turns = forward_turns(m, v, group);
+    for (int r = 0; r < p; ++r) {
+        const int warmup = 2 * (p - 1 - r) + (v - 1) * group + (fused ? 1 : 0);
+        schedule.actions[r] = rank_list(turns, p, v, r, std::min(m * v, warmup), fused);
+    }
+    return schedule;
 }
 
 }  // namespace
@@ -44,21 +53,15 @@ std::vector<Action> rank_list(const std::vector<Turn>& turns, int p, int v, int 
 Schedule interleaved_schedule(int p, int m, int v, int group) {
     // Megatron's formula with one chunk would warm up twice as long as 1F1B.
     if (v == 1) return one_f_one_b_schedule(p, m);
-    Schedule schedule{.name = "interleaved-1f1b",
-                      .ranks = p,
-                      .stages = p * v,
-                      .microbatches = m,
-                      .chunks = v,
-                      .actions = {},
-                      .stage_rank = {},
-                      .direction = {}};
-    schedule.stage_rank = stage_ranks(Placement::loop, p, p * v);
-    const std::vector<Turn> turns = forward_turns(m, v, group);
-    for (int r = 0; r < p; ++r) {
-        const int warmup = std::min(m * v, 2 * (p - 1 - r) + (v - 1) * group);
-        schedule.actions.push_back(rank_list(turns, p, v, r, warmup));
-    }
-    return schedule;
+    return interleaved(p, m, v, group, false);
+}
+
+Schedule torch_interleaved_schedule(int p, int m, int v, int group) {
+    return interleaved(p, m, v, group, false);
+}
+
+Schedule overlapped_interleaved_schedule(int p, int m, int v, int group) {
+    return interleaved(p, m, v, group, true);
 }
 
 }  // namespace foreshard

@@ -1,9 +1,3 @@
-#include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,87 +8,20 @@
 #include "sim/plan/dry_run.hpp"
 #include "sim/plan/schedule.hpp"
 #include "sim/plan/schedule_csv.hpp"
+#include "tests/support/schedule_oracles.hpp"
 
 namespace foreshard {
 namespace {
 
 using nlohmann::json;
 
-/// Picoseconds of one oracle unit: divides by all fractions that the cost sets use.
-constexpr double unit = 8000.0;
+using test::costs_of;
+using test::csv_of;
+using test::for_each_oracle;
+using test::shape_of;
 
 Picoseconds scaled(double value) {
-    return std::llround(value * unit);
-}
-
-/// Calls use(line of the file); skips the test when the data is not there.
-void for_each_oracle(const std::string& name, const std::function<void(const json&)>& use) {
-    const char* data = std::getenv("FORESHARD_DATA");
-    if (data == nullptr) GTEST_SKIP() << "FORESHARD_DATA is not set";
-    std::ifstream file(std::string(data) + "/" + name);
-    ASSERT_TRUE(file) << "cannot read " << name;
-    int count = 0;
-    for (std::string line; std::getline(file, line); ++count) {
-        const json oracle = json::parse(line);
-        const std::string schedule = oracle.contains("schedule") ? oracle["schedule"] : oracle["name"];
-        SCOPED_TRACE(schedule + " p=" + oracle["p"].dump() + " m=" + oracle["m"].dump() + " v=" + oracle["v"].dump());
-        use(oracle);
-    }
-    EXPECT_GT(count, 0);
-    testing::Test::RecordProperty("lines", count);
-}
-
-/// The grid as CSV; pairs[r] lists indices whose action is fused with the next.
-std::string csv_of(const json& oracle, bool fuse_pairs) {
-    std::string text;
-    for (std::size_t r = 0; r < oracle["actions"].size(); ++r) {
-        const json& list = oracle["actions"][r];
-        std::vector<bool> fused(list.size() + 1, false);
-        if (fuse_pairs) {
-            for (const json& i : oracle["overlap_pairs"][r]) fused[i.get<std::size_t>() + 1] = true;
-        }
-        for (std::size_t i = 0; i < list.size(); ++i) {
-            if (i > 0) text += fused[i] ? '&' : ',';
-            text += list[i].get<std::string>();
-        }
-        text += '\n';
-    }
-    return text;
-}
-
-Placement placement_in(const std::string& text) {
-    for (const Placement placement : {Placement::linear, Placement::loop, Placement::snake, Placement::bidirectional}) {
-        const std::map<Placement, std::string> names{{Placement::linear, "linear"},
-                                                     {Placement::loop, "loop"},
-                                                     {Placement::snake, "snake"},
-                                                     {Placement::bidirectional, "bidirectional"}};
-        if (text.starts_with(names.at(placement))) return placement;
-    }
-    return Placement::v;
-}
-
-ScheduleShape shape_of(const json& oracle, bool checked) {
-    ScheduleShape shape{oracle["p"], std::nullopt, std::nullopt, std::nullopt};
-    if (!checked) return shape;
-    shape.microbatches = oracle["m"].get<int>();
-    shape.placement = placement_in(oracle["placement"]);
-    if (shape.placement != Placement::bidirectional) {
-        shape.chunks = oracle["stages"].get<int>() / oracle["p"].get<int>();
-    }
-    return shape;
-}
-
-PassCosts costs_of(const json& result, int stages) {
-    PassCosts costs;
-    costs.hop = scaled(result["comm"]);
-    for (int s = 0; s < stages; ++s) {
-        if (result["set"] == "H") {
-            costs.stages.push_back({scaled(1 + (s % 3) / 4.0), scaled(1.25 + (s % 2) / 4.0), scaled(0.75)});
-        } else {
-            costs.stages.push_back({scaled(result["F"]), scaled(result["I"]), scaled(result["W"])});
-        }
-    }
-    return costs;
+    return test::oracle_time(value);
 }
 
 // A file's schedule has the reference's makespan under every cost set, and its peaks, whether the file is checked
@@ -122,29 +49,6 @@ TEST(ScheduleOracle, DryRunsHaveTheReferenceTimesAndPeaks) {
             EXPECT_EQ(dry_run(fused, costs).makespan, scaled(result["makespan_pairs_fused"])) << result;
         }
     });
-}
-
-/// Our own schedule for an oracle's shape, where we have one.
-std::optional<Schedule> generated(const json& oracle) {
-    const int p = oracle["p"];
-    const int m = oracle["m"];
-    const std::string name = oracle["schedule"];
-    if (name == "naive") return naive_schedule(p, m);
-    if (name == "gpipe" && oracle["backward_order"] == "ascending") return gpipe_schedule(p, m);
-    if (name == "1f1b") return one_f_one_b_schedule(p, m);
-    if (name == "interleaved_1f1b") return interleaved_schedule(p, m, oracle["v"], oracle["microbatch_group_size"]);
-    return std::nullopt;
-}
-
-TEST(ScheduleOracle, GeneratorsGiveTheReferenceLists) {
-    int compared = 0;
-    for_each_oracle("schedule_oracles.jsonl", [&](const json& oracle) {
-        const std::optional<Schedule> schedule = generated(oracle);
-        if (!schedule) return;
-        ++compared;
-        EXPECT_EQ(to_csv(*schedule), csv_of(oracle, false));
-    });
-    RecordProperty("compared", compared);
 }
 
 TEST(ScheduleOracle, BadListsAreRefusedAndSlowOnesAreNot) {
