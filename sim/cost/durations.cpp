@@ -51,7 +51,9 @@ CommTime comm_time(const Job& job, const NetworkModel& network, const CommClass&
     if (comm.kind == CollectiveKind::send_recv) {
         return network.send_recv(comm.message, share_domain(job, comm.from_rank, comm.to_rank));
     }
-    return network.collective(comm.kind, comm.message, group_placement(job, comm.axis));
+    const GroupPlacement group = comm.axis == Axis::replica ? pair_placement(job, comm.from_rank, comm.to_rank)
+                                                            : group_placement(job, comm.axis);
+    return network.collective(comm.kind, comm.message, group);
 }
 
 }  // namespace
@@ -91,6 +93,28 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
         result.limits.push_back(time.limit);
     }
     return result;
+}
+
+PassCosts pass_costs(const Job& job, const CostModel& cost, const NetworkModel& network) {
+    const PassTimer timer(job, cost, network);
+    PassCosts costs;
+    for (const StageOps& stage : build_stage_ops(job, stage_layout(job))) {
+        PassTime forward;
+        PassTime input_grad;
+        PassTime weight_grad;
+        for (const OpBlock& block : stage.blocks) {
+            const BlockTimes times = timer.time(block);
+            forward += times.forward * block.repeat;
+            input_grad += times.input_grad * block.repeat;
+            weight_grad += times.weight_grad * block.repeat;
+        }
+        costs.stages.push_back({round(forward).total(), round(input_grad).total(), round(weight_grad).total()});
+    }
+    for (int rank = 1; rank < job.plan.pp; ++rank) {
+        const CommTime time = network.send_recv(boundary_message(job), share_domain(job, rank - 1, rank));
+        costs.hop = std::max(costs.hop, to_picoseconds(time.total()));
+    }
+    return costs;
 }
 
 Durations given_durations(const StageTimes& times, const TaskGraph& graph) {

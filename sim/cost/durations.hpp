@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/cost/pass_time.hpp"
+#include "sim/plan/dry_run.hpp"
 #include "sim/plan/task_graph.hpp"
 #include "sim/plan/work_duration.hpp"
 
@@ -23,6 +24,10 @@ struct Durations {
 
 /// Costs by the models.
 Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cost, const NetworkModel& network);
+
+/// Pass times of every stage and the longest way of a message between neighbouring ranks, for schedules that follow
+/// times.
+PassCosts pass_costs(const Job& job, const CostModel& cost, const NetworkModel& network);
 
 /// Costs given by the user (--stage-times). Precondition: the graph was lowered from a job with stage times.
 Durations given_durations(const StageTimes& times, const TaskGraph& graph);

@@ -8,6 +8,8 @@
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/nccl_network.hpp"
 #include "sim/engine/simulator.hpp"
+#include "sim/plan/schedules.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 
 namespace foreshard {
 
@@ -24,7 +26,7 @@ Durations cost_of(const Job& job, const TaskGraph& graph) {
 void append_task_communication(const Evaluation& e, std::vector<CommReport>& all) {
     for (std::size_t i = 0; i < e.graph.comm_classes.size(); ++i) {
         const CommClass& comm = e.graph.comm_classes[i];
-        const bool pair = comm.axis == Axis::pp || comm.axis == Axis::embedding;
+        const bool pair = comm.axis == Axis::pp || comm.axis == Axis::embedding || comm.axis == Axis::replica;
         const GroupPlacement group = pair ? GroupPlacement{2, 1, 1} : group_placement(e.job, comm.axis);
         const CommDuration& time = e.durations.comms[i];
         all.push_back({std::string(to_string(comm.axis)), std::string(to_string(comm.kind)), pair ? comm.from_rank : -1,
@@ -70,6 +72,35 @@ std::vector<CommReport> communication(const Evaluation& e) {
     return all;
 }
 
+/// What the schedule's kind implies, in words.
+std::vector<std::string> schedule_assumptions(const Job& job) {
+    if (job.schedule_file) return {};
+    const ParallelPlan& plan = job.plan;
+    const ScheduleTraits& traits = traits_of(plan.schedule);
+    std::vector<std::string> notes;
+    if (plan.schedule == ScheduleKind::pipedream) {
+        notes.push_back(
+            fmt::format("pipedream: an update after every backward; gradients of rank r are {}-r updates "
+                        "old, and it holds {}-r versions of its weights",
+                        plan.pp - 1, plan.pp));
+    }
+    if (plan.schedule == ScheduleKind::pipedream_2bw) {
+        notes.push_back(
+            fmt::format("pipedream-2bw: an update after every {} micro-batches, with gradients one update "
+                        "old; two versions of the weights",
+                        microbatch_count(job)));
+    }
+    if (traits.asynchronous) notes.emplace_back("no flush: the step time is that of a global batch in steady state");
+    if (traits.asynchronous && job.model.tied_embeddings) {
+        notes.emplace_back("embedding and output matrix are not tied: ranks update on their own");
+    }
+    if (traits.split_backward && plan.skew_steps == 0) {
+        notes.emplace_back(
+            "the step is the makespan; where ranks may start the next step on their own: --skew-steps 3");
+    }
+    return notes;
+}
+
 /// Assumptions that the model makes for every job, in words.
 std::vector<std::string> model_assumptions(const Job& job) {
     if (job.stage_times) return {"all pass times are given; optimizer, gradient sync and per-step work are left out"};
@@ -94,17 +125,24 @@ std::vector<std::string> model_assumptions(const Job& job) {
 
 }  // namespace
 
+Schedule schedule_of(const Job& job) {
+    if (!follows_times(job) || job.stage_times) return make_schedule(job);
+    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
+    return make_schedule(job, pass_costs(job, cost, NcclNetwork(job.cluster, job.software)));
+}
+
 Evaluation evaluate(const Job& job) {
     assert(check(job).empty());
     Evaluation e;
     e.job = job;
-    e.schedule = make_schedule(job);
+    e.schedule = schedule_of(job);
     e.graph = lower(job, e.schedule);
     e.buffers = plan_buffers(job, e.graph);
     e.durations = cost_of(job, e.graph);
     e.timeline = simulate(e.graph, e.durations);
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
     e.report.communication = communication(e);
+    for (std::string& note : schedule_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     for (std::string& note : model_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     return e;
 }

@@ -5,6 +5,7 @@
 
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
+#include "sim/plan/schedules.hpp"
 
 /// Sources of the constants: torch max-allocated figures of 162 vocabulary-parallel and 84 zero-bubble runs
 /// (sail-sg/VocabularyParallelism, arXiv 2411.05288; sail-sg/zero-bubble-pipeline-parallelism, arXiv 2401.10241),
@@ -59,6 +60,13 @@ std::int64_t share(std::int64_t parameters, int replicas) {
     return (parameters + replicas - 1) / replicas;
 }
 
+/// Versions of the weights that an asynchronous schedule stashes, the current one included.
+int weight_versions(const Job& job, int rank) {
+    if (job.schedule_file) return 1;
+    if (job.plan.schedule == ScheduleKind::pipedream) return pipedream_versions_held(job.plan.pp, rank);
+    return job.plan.schedule == ScheduleKind::pipedream_2bw ? pipedream_2bw_versions_held : 1;
+}
+
 StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     std::int64_t dense = 0;
     std::int64_t expert = 0;
@@ -71,7 +79,7 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     const std::int64_t owned =
         sharded ? share(dense, job.plan.dp * job.plan.cp) + share(expert, expert_data_parallel(job)) : dense + expert;
     StateBytes states;
-    states.weights = bytes.weight * (dense + expert);
+    states.weights = bytes.weight * (dense + expert) * weight_versions(job, static_cast<int>(rank));
     states.gradients = bytes.gradient * (dense + expert);
     states.optimizer = bytes.optimizer * owned;
     // Megatron copies 16-bit gradients to fp32 inside the step; a kept partition is that copy already.
@@ -90,7 +98,10 @@ public:
         if (work.pass == Pass::forward) sizes.acquired = stage.saved();
         if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.released = stage.saved();
         sizes.transient = std::max(pass_working_units * shard_units(), loss_working_set(stage));
-        if (work.pass == Pass::backward || work.pass == Pass::input_grad) sizes.transient += recompute_set(stage);
+        const bool rebuilds = work.pass == Pass::weight_grad && job_.plan.recompute == Recompute::full;
+        if (work.pass == Pass::backward || work.pass == Pass::input_grad || rebuilds) {
+            sizes.transient += recompute_set(stage);
+        }
         sizes.transient += job_.stage_times ? 0 : unattributed;
         if (sizes.released > 0) sizes.tail = embedding_gradient(stage);
         return sizes;

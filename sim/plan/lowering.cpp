@@ -14,10 +14,16 @@ constexpr double default_bucket_elements = 40e6;
 
 }  // namespace
 
+Bytes boundary_message(const Job& job) {
+    const OpShapes shapes = op_shapes(job);
+    const bool scattered = job.plan.sequence_parallel || job.software.structure.scatter_gather_p2p;
+    const double full = static_cast<double>(shapes.element) * static_cast<double>(shapes.tokens * shapes.hidden);
+    return Bytes(scattered ? full / job.plan.tp : full);
+}
+
 void Lowering::describe() {
     graph_.ranks = schedule_.ranks;
     graph_.ranks_represented = std::max(job_.gpus / std::max(schedule_.ranks, 1), 1);
-    graph_.microbatches = schedule_.microbatches;
     graph_.layout = stage_layout(job_);
     graph_.stages = build_stage_ops(job_, graph_.layout);
     for (const StageOps& stage : graph_.stages) {
@@ -32,12 +38,9 @@ void Lowering::describe() {
     sync_ = !job_.stage_times;
     group_ = group_placement(job_, Axis::dp);
     overlap_grad_ = job_.plan.overlap_grad_reduce;
-    graph_.steps = sync_ && job_.plan.overlap_param_gather && group_.size > 1 ? 3 : 1;
+    settle_steps();
     blocking_p2p_ = sync_ && !job_.plan.overlap_p2p.value_or(job_.software.structure.overlap_p2p);
-    const OpShapes shapes = op_shapes(job_);
-    const bool scattered = job_.plan.sequence_parallel || job_.software.structure.scatter_gather_p2p;
-    const double full = static_cast<double>(shapes.element) * static_cast<double>(shapes.tokens * shapes.hidden);
-    message_ = Bytes(scattered ? full / job_.plan.tp : full);
+    message_ = boundary_message(job_);
 }
 
 Channel& Lowering::channel(int from, int to, bool forward) {
@@ -68,13 +71,13 @@ void Lowering::find_channels() {
     const auto ranks = static_cast<std::size_t>(schedule_.ranks);
     out_channel_.resize(ranks);
     in_channel_.resize(ranks);
-    last_weight_action_.assign(static_cast<std::size_t>(schedule_.stages), -1);
+    last_weight_action_.assign(schedule_.stage_rank.size(), -1);
     for (int rank = 0; rank < schedule_.ranks; ++rank) {
         const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
         for (std::size_t i = 0; i < actions.size(); ++i) {
             note_message(rank, static_cast<int>(i), actions[i]);
             if (finishes_weights(actions[i].pass)) {
-                last_weight_action_[static_cast<std::size_t>(actions[i].stage)] = static_cast<std::int32_t>(i);
+                last_weight_action_[place_of(actions[i])] = static_cast<std::int32_t>(i);
             }
         }
     }
@@ -113,7 +116,7 @@ std::int32_t Lowering::add_task(TaskKind kind, int step) {
     Task task;
     task.stream = static_cast<std::int32_t>(graph_.streams.size()) - 1;
     task.kind = kind;
-    task.step = static_cast<std::uint8_t>(step);
+    task.step = static_cast<std::uint16_t>(step);
     graph_.tasks.push_back(task);
     graph_.streams.back().last = static_cast<std::int32_t>(graph_.tasks.size());
     return graph_.streams.back().last - 1;
@@ -172,7 +175,7 @@ void Lowering::add_action(int rank, int step, int index) {
     const Action& action = schedule_.actions[static_cast<std::size_t>(rank)][static_cast<std::size_t>(index)];
     const auto stage = static_cast<std::size_t>(action.stage);
     const auto first = static_cast<std::int32_t>(graph_.tasks.size());
-    const bool cut = last_weight_action_[stage] == index && !buckets_[stage].empty();
+    const bool cut = last_weight_action_[place_of(action)] == index && !buckets_[stage].empty();
     if (cut) {
         for (const Bucket& bucket : buckets_[stage]) {
             add_pass(step, action, &bucket);
@@ -180,17 +183,35 @@ void Lowering::add_action(int rank, int step, int index) {
                                                                        1);
         }
     } else {
-        add_pass(step, action, nullptr);
+        add_pass(step_of(step, action), action, nullptr);
     }
     mine.first_part[static_cast<std::size_t>(step)].push_back(first);
     mine.last_part[static_cast<std::size_t>(step)].push_back(static_cast<std::int32_t>(graph_.tasks.size()) - 1);
 }
 
 void Lowering::add_step(int rank, int step) {
-    RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const auto count = static_cast<int>(schedule_.actions[static_cast<std::size_t>(rank)].size());
-    for (int i = 0; i < count; ++i) add_action(rank, step, i);
+    for (int i = 0; i < count; ++i) {
+        add_action(rank, step, i);
+        if (graph_.asynchronous) add_update(rank, schedule_.actions[static_cast<std::size_t>(rank)][i]);
+    }
+    if (!graph_.asynchronous) add_step_end(rank, step);
+}
+
+void Lowering::add_update(int rank, const Action& action) {
+    if (!sync_ || !ends_update(action)) return;
+    const int step = step_of(0, action);
+    const std::int32_t optimizer = add_task(TaskKind::optimizer, step);
+    graph_.tasks[static_cast<std::size_t>(optimizer)].work =
+        work_index({TaskKind::optimizer, rank, Pass::forward, 0, 0});
+    if ((action.microbatch + 1) % graph_.microbatches != 0) return;
+    const std::int32_t end = add_task(TaskKind::step_end, step);
+    graph_.tasks[static_cast<std::size_t>(end)].work = work_index({TaskKind::step_end, rank, Pass::forward, 0, 0});
+}
+
+void Lowering::add_step_end(int rank, int step) {
     if (!sync_) return;
+    RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const std::int32_t optimizer = add_task(TaskKind::optimizer, step);
     graph_.tasks[static_cast<std::size_t>(optimizer)].work =
         work_index({TaskKind::optimizer, rank, Pass::forward, 0, 0});
@@ -202,7 +223,7 @@ void Lowering::add_step(int rank, int step) {
 
 void Lowering::add_compute_stream(int rank) {
     begin_stream(rank, Lane::compute, -1);
-    for (int step = 0; step < graph_.steps; ++step) add_step(rank, step);
+    for (int round = 0; round < rounds_; ++round) add_step(rank, round);
 }
 
 void Lowering::add_p2p_stream(int rank, std::size_t index, bool send) {
@@ -211,9 +232,9 @@ void Lowering::add_p2p_stream(int rank, std::size_t index, bool send) {
                            : (link.forward ? Lane::recv_forward : Lane::recv_backward);
     begin_stream(rank, lane, send ? link.to : link.from);
     (send ? send_task_ : recv_task_)[index] = static_cast<std::int32_t>(graph_.tasks.size());
-    for (int step = 0; step < graph_.steps; ++step) {
+    for (int round = 0; round < rounds_; ++round) {
         for (const Action& consumer : link.consumers) {
-            const std::int32_t id = add_task(send ? TaskKind::send : TaskKind::recv, step);
+            const std::int32_t id = add_task(send ? TaskKind::send : TaskKind::recv, step_of(round, consumer));
             Task& task = graph_.tasks[static_cast<std::size_t>(id)];
             task.stage = consumer.stage;
             task.microbatch = consumer.microbatch;
@@ -270,16 +291,18 @@ void Lowering::add_gather_tasks(int rank, int step) {
 }
 
 void Lowering::add_data_parallel_streams(int rank) {
-    if (!sync_) return;
-    if (group_.size > 1) {
+    if (!sync_ || graph_.asynchronous) return;
+    if (group_.size > 1 || replicated()) {
         begin_stream(rank, Lane::dp, -1);
         for (int step = 0; step < graph_.steps; ++step) {
+            add_replica_reduces(rank, step);
+            if (group_.size == 1) continue;
             add_reduce_tasks(rank, step);
             if (shards_optimizer(job_.plan)) add_gather_tasks(rank, step);
         }
     }
     const bool end_rank = rank == schedule_.rank_of(0, 0) || rank == schedule_.rank_of(schedule_.stages - 1, 0);
-    if (!ties_embedding_across_ranks(job_) || !end_rank) return;
+    if (!ties_embedding_across_ranks(job_) || replicated() || !end_rank) return;
     if (schedule_.rank_of(0, 0) == schedule_.rank_of(schedule_.stages - 1, 0)) return;
     begin_stream(rank, Lane::embedding, -1);
     for (int step = 0; step < graph_.steps; ++step) {
@@ -289,12 +312,13 @@ void Lowering::add_data_parallel_streams(int rank) {
 
 void Lowering::add_rank(int rank) {
     RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
-    const auto steps = static_cast<std::size_t>(graph_.steps);
+    const auto steps = static_cast<std::size_t>(rounds_);
     mine.first_part.resize(steps);
     mine.last_part.resize(steps);
     mine.bucket_part.resize(steps);
     mine.reduces.resize(steps);
     mine.gathers.resize(steps);
+    mine.replicas.resize(steps);
     add_compute_stream(rank);
     add_p2p_streams(rank);
     add_data_parallel_streams(rank);

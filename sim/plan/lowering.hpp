@@ -5,6 +5,7 @@
 
 #include "sim/plan/rank_grid.hpp"
 #include "sim/plan/task_graph.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 
 /// Internal to lowering*.cpp: state of one compilation of a job to a TaskGraph.
 namespace foreshard {
@@ -34,12 +35,15 @@ inline bool finishes_weights(Pass pass) {
 
 class Lowering {
 public:
-    Lowering(const Job& job, const Schedule& schedule) : job_(job), schedule_(schedule) {}
+    /// @param unrolled when asynchronous: the schedule holds the micro-batches of all steps
+    Lowering(const Job& job, const Schedule& schedule, const UnrolledSteps& unrolled)
+        : job_(job), schedule_(schedule), unrolled_(unrolled) {}
 
     TaskGraph run();
 
 private:
     void describe();
+    void settle_steps();
     void find_channels();
     Channel& channel(int from, int to, bool forward);
     void note_message(int rank, int index, const Action& action);
@@ -47,6 +51,8 @@ private:
     void add_rank(int rank);
     void add_compute_stream(int rank);
     void add_step(int rank, int step);
+    void add_step_end(int rank, int step);
+    void add_update(int rank, const Action& action);
     void add_action(int rank, int step, int index);
     void add_pass(int step, const Action& action, const Bucket* bucket);
     void add_p2p_streams(int rank);
@@ -54,12 +60,15 @@ private:
     void add_data_parallel_streams(int rank);
     void add_reduce_tasks(int rank, int step);
     void add_gather_tasks(int rank, int step);
+    void add_replica_reduces(int rank, int step);
     void connect_messages();
     void connect_message(std::size_t channel, std::size_t message, int step);
     void connect_rank(int rank, int step);
     void connect_reduces(int rank, int step);
     void connect_gathers(int rank, int step);
     void connect_embedding();
+    void connect_replicas(int step);
+    void connect_replica(int rank, int step, std::int32_t task, std::size_t place);
     void find_consumers();
     void store_deps();
     void need(std::int32_t task, std::int32_t dep) { pending_deps_.emplace_back(task, dep); }
@@ -72,20 +81,29 @@ private:
     std::int32_t comm_class(const CommClass& wanted);
     std::int32_t add_comm(std::int32_t task, std::int32_t comm_class);
     bool overlaps_gradients() const { return overlap_grad_ && group_.size > 1; }
+    /// Two directions: every stage has a replica on two ranks.
+    bool replicated() const { return !schedule_.direction.empty(); }
+    /// Index into Schedule::stage_rank of the replica that runs an action.
+    std::size_t place_of(const Action& action) const;
+    /// Step that an action belongs to, in a round of the rank's list.
+    int step_of(int round, const Action& action) const;
+    bool ends_update(const Action& action) const;
 
     const Job& job_;
     const Schedule& schedule_;
+    UnrolledSteps unrolled_;
     TaskGraph graph_;
     GroupPlacement group_;
     bool overlap_grad_ = false;
     bool blocking_p2p_ = false;
     bool sync_ = true;  ///< optimizer, gradient sync and per-step work are part of the graph
+    int rounds_ = 1;    ///< times that the lists are run: once a step, or once in all when asynchronous
     Bytes message_;
     std::vector<Channel> channels_;
     std::vector<std::vector<std::int32_t>> out_channel_;  ///< per rank, channels that start there
     std::vector<std::vector<std::int32_t>> in_channel_;
     std::vector<std::vector<Bucket>> buckets_;      ///< per stage, in the order gradients get ready
-    std::vector<std::int32_t> last_weight_action_;  ///< per stage, index in its rank's list
+    std::vector<std::int32_t> last_weight_action_;  ///< like Schedule::stage_rank: index in that rank's list
 
     struct RankTasks {
         std::vector<std::vector<std::int32_t>> first_part;  ///< [step][action index]
@@ -93,10 +111,11 @@ private:
         std::vector<std::int32_t> optimizer;  ///< per step
         std::vector<std::int32_t> step_end;
         std::vector<std::vector<std::int32_t>>
-            bucket_part;                                 ///< [step] tasks that complete a bucket, in dp stream order
-        std::vector<std::vector<std::int32_t>> reduces;  ///< [step] dp tasks, same order
-        std::vector<std::vector<std::int32_t>> gathers;  ///< [step]
-        std::vector<std::int32_t> embedding;             ///< per step, or empty
+            bucket_part;                                  ///< [step] tasks that complete a bucket, in dp stream order
+        std::vector<std::vector<std::int32_t>> reduces;   ///< [step] dp tasks, same order
+        std::vector<std::vector<std::int32_t>> gathers;   ///< [step]
+        std::vector<std::int32_t> embedding;              ///< per step, or empty
+        std::vector<std::vector<std::int32_t>> replicas;  ///< [step] reduction of each stage with its replica, by stage
     };
     std::vector<RankTasks> rank_tasks_;
     std::vector<std::int32_t> send_task_;  ///< per channel: first send task

@@ -60,7 +60,7 @@ void Lowering::connect_message(std::size_t index, std::size_t message, int step)
 void Lowering::connect_messages() {
     find_consumers();
     for (std::size_t c = 0; c < channels_.size(); ++c) {
-        for (int step = 0; step < graph_.steps; ++step) {
+        for (int step = 0; step < rounds_; ++step) {
             for (std::size_t i = 0; i < channels_[c].producers.size(); ++i) connect_message(c, i, step);
         }
     }
@@ -84,7 +84,7 @@ void Lowering::connect_gathers(int rank, int step) {
     const auto s = static_cast<std::size_t>(step);
     if (mine.gathers[s].empty()) return;
     for (const std::int32_t gather : mine.gathers[s]) need(gather, mine.optimizer[s]);
-    if (graph_.steps == 1) {
+    if (!job_.plan.overlap_param_gather) {
         need(mine.step_end[s], mine.gathers[s].back());
         return;
     }
@@ -102,7 +102,7 @@ void Lowering::connect_gathers(int rank, int step) {
 }
 
 void Lowering::connect_rank(int rank, int step) {
-    if (!sync_) return;
+    if (!sync_ || graph_.asynchronous) return;
     connect_reduces(rank, step);
     connect_gathers(rank, step);
 }
@@ -156,15 +156,12 @@ TaskGraph Lowering::run() {
     for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
     connect_messages();
     for (int rank = 0; rank < graph_.ranks; ++rank) {
-        for (int step = 0; step < graph_.steps; ++step) connect_rank(rank, step);
+        for (int step = 0; step < rounds_; ++step) connect_rank(rank, step);
     }
+    for (int step = 0; step < rounds_; ++step) connect_replicas(step);
     connect_embedding();
     store_deps();
     return std::move(graph_);
-}
-
-TaskGraph lower(const Job& job, const Schedule& schedule) {
-    return Lowering(job, schedule).run();
 }
 
 }  // namespace foreshard

@@ -19,7 +19,8 @@ enum class OpKind : std::uint8_t {
 };
 
 /// Which group of ranks a collective runs over.
-enum class Axis : std::uint8_t { tp, cp, ep, dp, pp, embedding };
+/// replica: the two ranks that hold a stage in a schedule with two directions.
+enum class Axis : std::uint8_t { tp, cp, ep, dp, pp, embedding, replica };
 std::string_view to_string(Axis axis);
 
 struct Op {

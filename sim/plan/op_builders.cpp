@@ -16,6 +16,8 @@ std::string_view to_string(Axis axis) {
             return "pp";
         case Axis::embedding:
             return "embedding";
+        case Axis::replica:
+            return "replica";
     }
     return "";
 }

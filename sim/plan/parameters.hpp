@@ -20,6 +20,9 @@ std::int64_t rank_embedding_parameters(const Job& job);
 /// Final norm, output matrix (a copy when tied and pp > 1, none when tied and pp = 1), encoder head.
 std::int64_t rank_head_parameters(const Job& job);
 
+/// Whether the first and the last stage are on one rank, which then holds a tied embedding once.
+bool ends_share_rank(const Job& job);
+
 /// True when the first and the last pipeline rank hold the same matrix and add up their gradients.
 bool ties_embedding_across_ranks(const Job& job);
 

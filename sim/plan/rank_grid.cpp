@@ -58,8 +58,16 @@ GroupPlacement group_placement(const Job& job, Axis axis) {
             return place(job, plan.ep, expert_tp(plan));
         case Axis::embedding:
             return place(job, 2, stride(plan, "pp") * std::max(plan.pp - 1, 1));
+        // Pairs differ: see pair_placement. This is the one that is farthest apart.
+        case Axis::replica:
+            return pair_placement(job, 0, plan.pp - 1);
     }
     return {};
+}
+
+GroupPlacement pair_placement(const Job& job, int pp_rank_a, int pp_rank_b) {
+    if (share_domain(job, pp_rank_a, pp_rank_b)) return {2, 2, 1};
+    return {2, 1, 2};
 }
 
 int global_rank(const Job& job, int pp_rank) {

@@ -19,6 +19,9 @@ struct GroupPlacement {
 /// number etp, ep, expert-dp, pp.
 GroupPlacement group_placement(const Job& job, Axis axis);
 
+/// Placement of a group of two pipeline ranks (at position 0 of the other axes).
+GroupPlacement pair_placement(const Job& job, int pp_rank_a, int pp_rank_b);
+
 /// Global rank of pipeline rank `pp_rank` at position 0 of all other axes.
 int global_rank(const Job& job, int pp_rank);
 

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/plan/schedule_csv.hpp"
-
 namespace foreshard {
 
 namespace {
@@ -38,16 +36,6 @@ std::string grid_line(const std::vector<Action>& list, Window shown, int mark_in
     return line;
 }
 
-Schedule read_schedule_file(const Job& job) {
-    const ScheduleFile& file = *job.schedule_file;
-    ScheduleShape shape{.ranks = job.plan.pp,
-                        .microbatches = static_cast<int>(microbatch_count(job)),
-                        .chunks = std::nullopt,
-                        .placement = job.plan.placement};
-    if (file.vpp_given) shape.chunks = job.plan.vpp;
-    return parse_schedule_csv(file.name, file.text, shape);
-}
-
 }  // namespace
 
 char letter(Pass pass) {
@@ -77,27 +65,6 @@ std::vector<int> stage_ranks(Placement placement, int ranks, int stages) {
         result[s] = reversed ? ranks - 1 - s % ranks : s % ranks;
     }
     return result;
-}
-
-Schedule make_schedule(const Job& job) {
-    if (job.schedule_file) return read_schedule_file(job);
-    const ParallelPlan& plan = job.plan;
-    const int m = static_cast<int>(microbatch_count(job));
-    switch (plan.schedule) {
-        case ScheduleKind::none:
-            return gradient_accumulation(m);
-        case ScheduleKind::naive:
-            return naive_schedule(plan.pp, m);
-        case ScheduleKind::gpipe:
-            return gpipe_schedule(plan.pp, m);
-        case ScheduleKind::one_f_one_b:
-            return one_f_one_b_schedule(plan.pp, m);
-        case ScheduleKind::interleaved: {
-            const int group = plan.microbatch_group_size > 0 ? plan.microbatch_group_size : plan.pp;
-            return interleaved_schedule(plan.pp, m, plan.vpp, group);
-        }
-    }
-    return {};
 }
 
 std::string to_string(const Schedule& schedule, int mark_rank, int mark_index) {

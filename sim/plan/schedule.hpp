@@ -56,7 +56,8 @@ Schedule one_f_one_b_schedule(int p, int m);  ///< PipeDream-flush
 /// Megatron's interleaved 1F1B (schedules.py get_schedule_table); `group` micro-batches per chunk turn.
 Schedule interleaved_schedule(int p, int m, int v, int group);
 
-/// The job's schedule, from its name or its file. Precondition: check(job) is empty.
+/// The job's schedule, from its name or its file; those that follow times are made for the given stage times, else for
+/// equal ones. Precondition: check(job) is empty.
 /// @throws InputError when a schedule file is malformed or invalid
 Schedule make_schedule(const Job& job);
 

@@ -67,7 +67,7 @@ struct Task {
     std::uint16_t deps = 0;
     TaskKind kind = TaskKind::pass;
     Pass pass = Pass::forward;
-    std::uint8_t step = 0;
+    std::uint16_t step = 0;
     bool fused_with_next = false;
 };
 
@@ -75,7 +75,9 @@ struct TaskGraph {
     int ranks = 0;              ///< simulated: one per pipeline rank
     int ranks_represented = 1;  ///< real ranks that each stands for
     int steps = 1;
-    int microbatches = 0;
+    int window_step = 0;          ///< the step that figures are taken from
+    bool asynchronous = false;    ///< steps flow into each other: no rank waits for the end of one
+    int microbatches = 0;         ///< of a step
     std::vector<Stream> streams;  ///< sorted by rank, compute first
     std::vector<Task> tasks;
     std::vector<std::int32_t> deps;  ///< task ids on the same rank
@@ -106,6 +108,9 @@ std::string task_name(const TaskGraph& graph, std::int32_t task);
 
 /// Compiles a job. Precondition: check(job) is empty and the schedule is valid.
 TaskGraph lower(const Job& job, const Schedule& schedule);
+
+/// Activation or gradient of one micro-batch that a rank sends over a stage boundary.
+Bytes boundary_message(const Job& job);
 
 /// Sharding of optimizer state and gradients over data parallel ranks.
 bool shards_optimizer(const ParallelPlan& plan);

@@ -13,4 +13,7 @@ using Rules = std::vector<BrokenRule>;
 /// Precondition: all counts are positive.
 void check_run(const Job& job, Rules& rules);
 
+/// Rules about the schedule: its chunks, its placement, and the ranks and micro-batches that it admits.
+void check_schedule(const Job& job, Rules& rules);
+
 }  // namespace foreshard

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/spec/schedule_kinds.hpp"
+
 namespace foreshard {
 
 std::int64_t microbatch_count(const Job& job) {
@@ -11,12 +13,14 @@ std::int64_t microbatch_count(const Job& job) {
 }
 
 Placement default_placement(ScheduleKind kind) {
-    return kind == ScheduleKind::interleaved ? Placement::loop : Placement::linear;
+    return traits_of(kind).placement;
 }
 
 Placement placement_of(const ParallelPlan& plan) {
     if (plan.placement) return *plan.placement;
-    return plan.vpp > 1 ? Placement::loop : default_placement(plan.schedule);
+    const Placement placement = default_placement(plan.schedule);
+    if (placement == Placement::loop && plan.vpp == 1) return Placement::linear;
+    return placement == Placement::linear && plan.vpp > 1 ? Placement::loop : placement;
 }
 
 int activation_bytes(Precision precision) {

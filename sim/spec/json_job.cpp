@@ -181,6 +181,7 @@ OrderedJson to_json(const ParallelPlan& plan) {
     if (plan.bucket_mb > 0.0) out["bucket_mb"] = plan.bucket_mb;
     out["overlap_grad_reduce"] = plan.overlap_grad_reduce;
     out["overlap_param_gather"] = plan.overlap_param_gather;
+    if (plan.skew_steps > 0) out["skew_steps"] = plan.skew_steps;
     out["recompute"] = to_string(plan.recompute);
     if (plan.recompute == Recompute::full) {
         out["recompute_method"] = plan.recompute_method == RecomputeMethod::uniform ? "uniform" : "block";

@@ -41,22 +41,6 @@ std::string_view to_string(CollectiveKind kind) {
     return "";
 }
 
-std::string_view to_string(ScheduleKind kind) {
-    switch (kind) {
-        case ScheduleKind::none:
-            return "none";
-        case ScheduleKind::naive:
-            return "naive";
-        case ScheduleKind::gpipe:
-            return "gpipe";
-        case ScheduleKind::one_f_one_b:
-            return "1f1b";
-        case ScheduleKind::interleaved:
-            return "interleaved-1f1b";
-    }
-    return "";
-}
-
 std::string_view to_string(Placement placement) {
     switch (placement) {
         case Placement::linear:

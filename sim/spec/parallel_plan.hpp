@@ -11,7 +11,29 @@
 /// How a model is spread over ranks and how its micro-batches are ordered.
 namespace foreshard {
 
-enum class ScheduleKind { none, naive, gpipe, one_f_one_b, interleaved };
+/// What each of them is: schedule_kinds.hpp.
+enum class ScheduleKind {
+    none,
+    naive,
+    gpipe,
+    one_f_one_b,
+    interleaved,
+    breadth_first,
+    pipedream,
+    pipedream_2bw,
+    zb_h1,
+    zb_h2,
+    zb_1p,
+    zb_2p,
+    interleaved_zb,
+    zb_v,
+    v_half,
+    v_min,
+    dualpipe,
+    dualpipe_v,
+    chimera,
+    hanayo,
+};
 std::string_view to_string(ScheduleKind kind);
 
 /// Which rank runs which stage. `stage_count` stages over `p` ranks.
@@ -36,7 +58,8 @@ struct ParallelPlan {
 
     ScheduleKind schedule = ScheduleKind::none;
     std::optional<Placement> placement;
-    int microbatch_group_size = 0;  ///< 0: pp
+    int microbatch_group_size = 0;  ///< 0: the schedule's own
+    int skew_steps = 0;             ///< consecutive steps in which ranks may run apart; 0: one step, up to its makespan
 
     std::string layout;  ///< Megatron layout string or comma list of layers per stage
     std::optional<int> first_stage_layers;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/error.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 #include "sim/spec/suggest.hpp"
 
 namespace foreshard {
@@ -120,16 +121,12 @@ struct Bound {
 }  // namespace
 
 ScheduleKind parse_schedule(const std::string& text) {
-    static const Names<ScheduleKind> names = {{"none", ScheduleKind::none},
-                                              {"naive", ScheduleKind::naive},
-                                              {"gpipe", ScheduleKind::gpipe},
-                                              {"1f1b", ScheduleKind::one_f_one_b},
-                                              {"interleaved-1f1b", ScheduleKind::interleaved}};
-    static const Strings later = {"breadth-first",  "pipedream",    "pipedream-2bw",  "zb-h1",        "zb-h2",
-                                  "zb-1p",          "zb-2p",        "interleaved-zb", "zb-v",         "v-half",
-                                  "v-min",          "1f1b-vocab-1", "1f1b-synctwice", "1f1b-vocab-2", "1f1b-interlaced",
-                                  "v-half-vocab-1", "dualpipe",     "dualpipe-v",     "chimera",      "hanayo"};
-    return parse_name("--schedule", text == "interleaved" ? "interleaved-1f1b" : text, names, later);
+    static const Strings later = {"1f1b-vocab-1", "1f1b-synctwice", "1f1b-vocab-2", "1f1b-interlaced",
+                                  "v-half-vocab-1"};
+    if (const auto known = find_schedule(text)) return *known;
+    Strings valid;
+    for (const ScheduleTraits& traits : schedule_kinds()) valid.emplace_back(traits.id);
+    refuse_name("--schedule", text, valid, later);
 }
 
 Placement parse_placement(const std::string& text) {
@@ -173,7 +170,6 @@ void refuse_unsimulated(const JobRequest& request) {
     refuse_factor("--speed-factor", request.speed_factor);
     refuse_factor("--link-factor", request.link_factor);
     refuse_unless_default("--jitter-pct", request.jitter_pct, 0.0);
-    refuse_unless_default("--skew-steps", request.skew_steps, 0);
     refuse_given("--balance", request.balance.has_value());
     refuse_given("--calibration", request.calibration.has_value());
 }
@@ -226,6 +222,7 @@ void refuse_out_of_range(const Job& job) {
         {"--decoder-first-pipeline-num-layers", plan.first_stage_layers.value_or(0), 65'536},
         {"--decoder-last-pipeline-num-layers", plan.last_stage_layers.value_or(0), 65'536},
         {"--microbatch-group-size", plan.microbatch_group_size, million},
+        {"--skew-steps", plan.skew_steps, 64},
         {"--mtp-num-layers", model.mtp_layers, 65'536},
         {"--moe-ffn-hidden-size", model.moe ? model.moe->ffn_hidden : 0, 10 * million},
         {"pp x vpp", std::int64_t{1} * plan.pp * plan.vpp, 65'536}};
