@@ -85,7 +85,8 @@ void add_batch(Group group) {
 }
 
 void add_pipeline(Group group) {
-    group.value("--schedule", &R::schedule, "none, naive, gpipe, 1f1b, interleaved-1f1b, 1f1b-vocab-1, ...");
+    group.value("--schedule", &R::schedule,
+                "Pipeline schedule: 1f1b, interleaved-1f1b, zb-v, dualpipe, ...; all: foreshard catalog schedules");
     group.value("--placement", &R::placement, "linear, loop, v, snake or bidirectional");
     group.value("--microbatch-group-size,--microbatch-group-size-per-virtual-pipeline-stage", &R::microbatch_group_size,
                 "Micro-batches a chunk's turn (default pp)");
@@ -101,7 +102,8 @@ void add_pipeline(Group group) {
     group.flag("--overlap-p2p,--overlap-p2p-communication,!--no-overlap-p2p,!--no-overlap-p2p-communication",
                &R::overlap_p2p, "Pipeline messages overlap compute (default by software)");
     group.flag("--balance,!--no-balance", &R::balance, "Find the layers of every stage that minimise the step");
-    group.value("--skew-steps", &R::skew_steps, "Steps over which ranks may be skewed");
+    group.value("--skew-steps", &R::skew_steps,
+                "Run as many steps and take the last: ranks may start it apart (0: one step)");
 }
 
 void add_data_parallel(Group group) {

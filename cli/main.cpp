@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/completion.hpp"
+#include "cli/export.hpp"
 #include "cli/fit.hpp"
 #include "cli/json_catalog.hpp"
 #include "cli/messages.hpp"
@@ -30,6 +31,7 @@ struct Arguments {
     CatalogOptions catalog;
     FitOptions fit;
     ValidateOptions validate;
+    ExportOptions exported;
     std::string schema;
     std::string shell;
 };
@@ -73,6 +75,18 @@ void add_validate_command(CLI::App& app, ValidateOptions& options) {
                         "Exit with 5 if this holds, e.g. 'step_time.median_abs_pct>5'");
 }
 
+void add_export_command(CLI::App& app, ExportOptions& options) {
+    CLI::App* command = add_command(app, "export", "Write the schedule of a job for other programs.",
+                                    "Example:\n  foreshard export --format schedule-csv --model llama3-8b \\\n"
+                                    "      --cluster dgx-h100 --pp 4 --schedule zb-v --gbs 16 -o zb-v.csv\n");
+    add_job_flags(*command, options.job);
+    command->add_option("--format", options.format, "schedule-csv: a line per rank, a cell per action")
+        ->group("Output");
+    command->add_option("-o,--output", options.output_file, "The file to write; '-' (default): standard output")
+        ->group("Output")
+        ->type_name("FILE");
+}
+
 void add_fit_command(CLI::App& app, FitOptions& options) {
     CLI::App* command = add_command(app, "fit", "Make a table of kernel rates from measured kernel times.",
                                     "Example:\n  foreshard fit --kernels gemm.csv --attention attention.csv \\\n"
@@ -96,9 +110,12 @@ void add_commands(CLI::App& app, Arguments& arguments) {
 
     CLI::App* catalog = add_command(app, "catalog", "List the models, clusters, ... that have a name.",
                                     "Example:\n  foreshard catalog models\n");
-    catalog->add_option("kind", arguments.catalog.kind, "models, clusters, devices, software, calibrations or plans");
+    catalog->add_option("kind", arguments.catalog.kind,
+                        "models, clusters, devices, software, calibrations, plans or schedules");
     catalog->add_option("id", arguments.catalog.id, "Print this entry");
     catalog->add_flag("--json", arguments.catalog.json, "Print the list as JSON");
+
+    add_export_command(app, arguments.exported);
 
     add_validate_command(app, arguments.validate);
 
@@ -118,6 +135,7 @@ ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
     if (app.got_subcommand("simulate")) return run(View::simulate, arguments.run);
     if (app.got_subcommand("memory")) return run(View::memory, arguments.run);
     if (app.got_subcommand("explain")) return run(View::explain, arguments.run);
+    if (app.got_subcommand("export")) return run_export(arguments.exported);
     if (app.got_subcommand("validate")) return run_validate(arguments.validate);
     if (app.got_subcommand("fit")) return run_fit(arguments.fit);
     if (app.got_subcommand("catalog")) write_output("-", catalog_text(arguments.catalog));

@@ -312,7 +312,8 @@ std::vector<std::string> ChromeTrace::notes(const std::vector<std::string>& warn
     std::vector<std::string> all = warnings;
     const auto inside = [](const TraceLane& lane) { return lane.lane == collectives_lane; };
     if (std::any_of(lanes_.lanes.begin(), lanes_.lanes.end(), inside)) all.emplace_back(collectives_note);
-    if (graph_.steps > 1) all.push_back(fmt::format("{} steps; figures and memory are of the last", graph_.steps));
+    if (graph_.steps > 1)
+        all.push_back(fmt::format("{} steps; figures and memory are of step {}", graph_.steps, graph_.window_step));
     return all;
 }
 

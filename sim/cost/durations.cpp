@@ -110,8 +110,14 @@ public:
 
 private:
     CommTime collective(const CommClass& comm) {
-        return known(comm, false,
-                     [&] { return network_.collective(comm.kind, comm.message, group_placement(job_, comm.axis)); });
+        if (comm.axis != Axis::replica) {
+            return known(comm, false, [&] {
+                return network_.collective(comm.kind, comm.message, group_placement(job_, comm.axis));
+            });
+        }
+        const GroupPlacement pair = pair_placement(job_, graph_.places[static_cast<std::size_t>(comm.from_rank)].pp,
+                                                   graph_.places[static_cast<std::size_t>(comm.to_rank)].pp);
+        return known(comm, pair.domains == 1, [&] { return network_.collective(comm.kind, comm.message, pair); });
     }
 
     template <class Compute>
@@ -186,6 +192,22 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
             contention(job.software.numbers.dp_contention_ratio, graph.works[i], result.works[i], result.comms);
     }
     return result;
+}
+
+PassCosts pass_costs(const Job& job, const CostModel& cost, const NetworkModel& network) {
+    const PassTimer timer(job, cost, network);
+    PassCosts costs;
+    for (const StageOps& stage : build_stage_ops(job, stage_layout(job))) {
+        std::vector<BlockTimes> blocks;
+        for (const OpBlock& block : stage.blocks) blocks.push_back(timer.time(block));
+        const auto total = [&](Pass pass) { return whole_pass(stage, blocks, pass).total(); };
+        costs.stages.push_back({total(Pass::forward), total(Pass::input_grad), total(Pass::weight_grad)});
+    }
+    for (int rank = 1; rank < job.plan.pp; ++rank) {
+        const CommTime time = network.send_recv(pipeline_message(job), share_domain(job, rank - 1, rank));
+        costs.hop = std::max(costs.hop, to_picoseconds(time.total()));
+    }
+    return costs;
 }
 
 Durations given_durations(const StageTimes& times, const TaskGraph& graph) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/cost/pass_time.hpp"
+#include "sim/plan/dry_run.hpp"
 #include "sim/plan/task_graph.hpp"
 #include "sim/plan/work_duration.hpp"
 
@@ -57,6 +58,10 @@ WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& bl
 
 /// Time of one message or collective, rounded like every comm.
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm);
+
+/// Pass times of every stage and the longest way of a message between neighbouring ranks, for schedules that follow
+/// times.
+PassCosts pass_costs(const Job& job, const CostModel& cost, const NetworkModel& network);
 
 /// Costs given by the user (--stage-times). Precondition: the graph was lowered from a job with stage times.
 Durations given_durations(const StageTimes& times, const TaskGraph& graph);

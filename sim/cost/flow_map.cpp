@@ -277,7 +277,8 @@ FlowLoads FlowMapper::pipeline_loads(const CommClass& kind, std::int32_t rank) c
 }
 
 FlowLoads FlowMapper::loads_of(const CommClass& kind, std::int32_t rank) const {
-    if (kind.kind == CollectiveKind::send_recv || kind.axis == Axis::embedding) return pair_loads(kind);
+    const bool pair = kind.axis == Axis::embedding || kind.axis == Axis::replica;
+    if (kind.kind == CollectiveKind::send_recv || pair) return pair_loads(kind);
     return kind.axis == Axis::pp ? pipeline_loads(kind, rank) : group_loads(kind, rank);
 }
 

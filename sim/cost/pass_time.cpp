@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 
 namespace foreshard {
 
@@ -16,6 +17,13 @@ int collectives(const std::vector<Op>& ops, bool recomputed) {
 
 bool recomputes_fully(const OpBlock& block) {
     return block.working_set > 0;
+}
+
+std::vector<Op> recomputed_ops(const OpBlock& block) {
+    std::vector<Op> ops;
+    const auto again = [](const Op& op) { return op.recompute; };
+    std::copy_if(block.input_grad.begin(), block.input_grad.end(), std::back_inserter(ops), again);
+    return ops;
 }
 
 }  // namespace
@@ -125,6 +133,8 @@ BlockTimes PassTimer::time(const OpBlock& block) const {
     times.weight_grad = sum(block.weight_grad);
     times.backward = times.input_grad;
     times.backward += times.weight_grad;
+    // A split backward rebuilds a fully recomputed layer for I and again for W (pytorch/torchtitan issue 773).
+    if (recomputes_fully(block)) times.weight_grad += sum(recomputed_ops(block));
     add_host(times, block);
     return times;
 }

@@ -42,7 +42,7 @@ public:
         : job_(job),
           cost_(cost),
           coster_(job, cost, network),
-          schedule_(make_schedule(job)),
+          schedule_(schedule_of(job)),
           costs_(unit_costs(schedule_.stages)) {
         for (const auto& list : schedule_.actions) actions_ += static_cast<double>(list.size());
         for (const auto& list : schedule_.actions) split_ |= splits_backward(list);

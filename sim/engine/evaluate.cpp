@@ -13,6 +13,8 @@
 #include "sim/engine/fluid.hpp"
 #include "sim/engine/simulator.hpp"
 #include "sim/plan/expand.hpp"
+#include "sim/plan/schedules.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 
 namespace foreshard {
 
@@ -77,7 +79,8 @@ bool same_kind(const CommReport& a, const CommReport& b) {
 void append_task_communication(const Evaluation& e, std::vector<CommReport>& all) {
     for (std::size_t i = 0; i < e.graph.comm_classes.size(); ++i) {
         const CommClass& comm = e.graph.comm_classes[i];
-        const bool pair = comm.kind == CollectiveKind::send_recv || comm.axis == Axis::embedding;
+        const bool pair =
+            comm.kind == CollectiveKind::send_recv || comm.axis == Axis::embedding || comm.axis == Axis::replica;
         const auto pp_rank = [&](std::int32_t rank) {
             return pair ? e.graph.places[static_cast<std::size_t>(rank)].pp : -1;
         };
@@ -153,6 +156,35 @@ std::string contention_note(const Job& job) {
     return note + (alike ? "; all replicas run at the same speed" : "; ranks differ as asked for");
 }
 
+/// What the schedule's kind implies, in words.
+std::vector<std::string> schedule_assumptions(const Job& job) {
+    if (job.schedule_file) return {};
+    const ParallelPlan& plan = job.plan;
+    const ScheduleTraits& traits = traits_of(plan.schedule);
+    std::vector<std::string> notes;
+    if (plan.schedule == ScheduleKind::pipedream) {
+        notes.push_back(
+            fmt::format("pipedream: an update after every backward; gradients of rank r are {}-r updates "
+                        "old, and it holds {}-r versions of its weights",
+                        plan.pp - 1, plan.pp));
+    }
+    if (plan.schedule == ScheduleKind::pipedream_2bw) {
+        notes.push_back(
+            fmt::format("pipedream-2bw: an update after every {} micro-batches, with gradients one update "
+                        "old; two versions of the weights",
+                        microbatch_count(job)));
+    }
+    if (traits.asynchronous) notes.emplace_back("no flush: the step time is that of a global batch in steady state");
+    if (traits.asynchronous && job.model.tied_embeddings) {
+        notes.emplace_back("embedding and output matrix are not tied: ranks update on their own");
+    }
+    if (traits.split_backward && plan.skew_steps == 0) {
+        notes.emplace_back(
+            "the step is the makespan; where ranks may start the next step on their own: --skew-steps 3");
+    }
+    return notes;
+}
+
 /// Assumptions that the model makes for every job, in words.
 std::vector<std::string> model_assumptions(const Job& job) {
     if (job.stage_times) return {"all pass times are given; optimizer, gradient sync and per-step work are left out"};
@@ -184,12 +216,18 @@ EstimateReport estimate_report(const Evaluation& e) {
 
 }  // namespace
 
+Schedule schedule_of(const Job& job) {
+    if (!follows_times(job) || job.stage_times) return make_schedule(job);
+    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
+    return make_schedule(job, pass_costs(job, cost, NcclNetwork(job.cluster, job.software)));
+}
+
 Evaluation evaluate(const Job& job) {
     assert(check(job).empty());
     if (job.plan.balance) return evaluate_balanced(job);
     Evaluation e;
     e.job = job;
-    e.schedule = make_schedule(job);
+    e.schedule = schedule_of(job);
     lower_and_cost(e);
     e.buffers = plan_buffers(job, e.graph);
     e.timeline = run_once(e, 0);
@@ -197,6 +235,7 @@ Evaluation evaluate(const Job& job) {
     add_runs(e);
     e.report.communication = communication(e);
     e.report.estimate = estimate_report(e);
+    for (std::string& note : schedule_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     for (std::string& note : model_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     return e;
 }

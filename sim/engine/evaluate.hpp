@@ -22,6 +22,11 @@ struct Evaluation {
     Report report;
 };
 
+/// The job's schedule; one that follows times is made for the stage times, or for the predicted times of its stages.
+/// Precondition: check(job) is empty.
+/// @throws InputError when the job's schedule file is invalid
+Schedule schedule_of(const Job& job);
+
 /// Schedule, lowering, costs, simulation, report. Precondition: check(job) is empty.
 /// @throws InputError when the job's schedule file is invalid
 Evaluation evaluate(const Job& job);

@@ -265,10 +265,9 @@ std::optional<ExactEnds> exact_ends(const Job& job, const PipelineShape& shape, 
                 return std::nullopt;
             }
             return vocabulary_ends(shape, costs);
-        case ScheduleKind::v_half_vocab_1:
+        default:
             return std::nullopt;
     }
-    return std::nullopt;
 }
 
 }  // namespace foreshard

@@ -6,6 +6,7 @@
 #include "sim/plan/data_parallel/shard_buffers.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
+#include "sim/plan/schedules.hpp"
 
 /// Sources of the constants: torch max-allocated figures of 162 vocabulary-parallel and 84 zero-bubble runs
 /// (sail-sg/VocabularyParallelism, arXiv 2411.05288; sail-sg/zero-bubble-pipeline-parallelism, arXiv 2401.10241),
@@ -79,6 +80,13 @@ std::int64_t share(std::int64_t parameters, int replicas) {
     return (parameters + replicas - 1) / replicas;
 }
 
+/// Versions of the weights that an asynchronous schedule stashes, the current one included.
+int weight_versions(const Job& job, int rank) {
+    if (job.schedule_file) return 1;
+    if (job.plan.schedule == ScheduleKind::pipedream) return pipedream_versions_held(job.plan.pp, rank);
+    return job.plan.schedule == ScheduleKind::pipedream_2bw ? pipedream_2bw_versions_held : 1;
+}
+
 /// Whole states are divided over ranks as the scheme says: optimizer (ZeRO-1), gradients (2), parameters (3).
 StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     std::int64_t dense = 0;
@@ -93,7 +101,8 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     const std::int64_t owned = share(dense, shards) + share(expert, std::min(shards, expert_data_parallel(job)));
     const std::int64_t all = dense + expert;
     StateBytes states;
-    states.weights = bytes.weight * (shards_parameters(plan) ? owned : all);
+    states.weights =
+        bytes.weight * (shards_parameters(plan) ? owned : all) * weight_versions(job, static_cast<int>(rank));
     states.gradients = bytes.gradient * (shards_gradients(plan) ? owned : all) + bytes.gradient_copy * all;
     states.optimizer = bytes.optimizer * (shards_optimizer(plan) ? owned : all);
     // Megatron copies 16-bit gradients to fp32 inside the step; a kept partition is that copy already.
@@ -122,7 +131,10 @@ public:
         if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.released = saved;
         sizes.transient = std::max(pass_working_units * shard_units(), loss_working_set(part));
         if (vocabulary_shares(job_.plan) > 1) sizes.transient = vocabulary_working_set();
-        if (work.pass == Pass::backward || work.pass == Pass::input_grad) sizes.transient += recompute_set(part);
+        const bool rebuilds = work.pass == Pass::weight_grad && job_.plan.recompute == Recompute::full;
+        if (work.pass == Pass::backward || work.pass == Pass::input_grad || rebuilds) {
+            sizes.transient += recompute_set(part);
+        }
         sizes.transient += job_.stage_times ? 0 : unattributed;
         if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.tail = embedding_gradient(part);
         return sizes;

@@ -12,7 +12,6 @@ void Lowering::describe() {
     graph_.pipeline_ranks = schedule_.ranks;
     for (int rank = 0; rank < schedule_.ranks; ++rank) graph_.places.push_back({rank, -1});
     graph_.ranks_represented = std::max(job_.gpus / std::max(schedule_.ranks, 1), 1);
-    graph_.microbatches = schedule_.microbatches;
     graph_.layout = stage_layout(job_);
     graph_.stages = build_stage_ops(job_, graph_.layout);
     for (const StageOps& stage : graph_.stages) {
@@ -32,7 +31,7 @@ void Lowering::describe() {
     group_ = group_placement(job_, Axis::dp);
     overlap_grad_ = job_.plan.overlap_grad_reduce;
     sharded_ = sync_ && shards_parameters(job_.plan) && group_.size > 1;
-    graph_.steps = sync_ && job_.plan.overlap_param_gather && group_.size > 1 ? 3 : 1;
+    settle_steps();
     blocking_p2p_ = sync_ && !job_.plan.overlap_p2p.value_or(job_.software.structure.overlap_p2p);
     message_ = pipeline_message(job_);
 }
@@ -65,7 +64,7 @@ void Lowering::find_channels() {
     const auto ranks = static_cast<std::size_t>(schedule_.ranks);
     out_channel_.resize(ranks);
     in_channel_.resize(ranks);
-    last_weight_action_.assign(static_cast<std::size_t>(schedule_.stages), -1);
+    last_weight_action_.assign(schedule_.stage_rank.size(), -1);
     last_vocabulary_backward_.assign(ranks, -1);
     for (int rank = 0; rank < schedule_.ranks; ++rank) {
         const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
@@ -74,7 +73,7 @@ void Lowering::find_channels() {
             if (actions[i].pass == Pass::vocab_backward) {
                 last_vocabulary_backward_[static_cast<std::size_t>(rank)] = static_cast<std::int32_t>(i);
             } else if (finishes_weights(actions[i].pass)) {
-                last_weight_action_[static_cast<std::size_t>(actions[i].stage)] = static_cast<std::int32_t>(i);
+                last_weight_action_[place_of(actions[i])] = static_cast<std::int32_t>(i);
             }
         }
     }
@@ -92,7 +91,7 @@ std::int32_t Lowering::add_task(TaskKind kind, int step) {
     Task task;
     task.stream = static_cast<std::int32_t>(graph_.streams.size()) - 1;
     task.kind = kind;
-    task.step = static_cast<std::uint8_t>(step);
+    task.step = static_cast<std::uint16_t>(step);
     graph_.tasks.push_back(task);
     graph_.streams.back().last = static_cast<std::int32_t>(graph_.tasks.size());
     return graph_.streams.back().last - 1;
@@ -166,17 +165,35 @@ void Lowering::add_action(int rank, int step, int index) {
     } else if (cuts_vocabulary(action)) {
         add_vocabulary_parts(step, action);
     } else {
-        add_pass(step, action, whole_pass(action));
+        add_pass(step_of(step, action), action, whole_pass(action));
     }
     mine.first_part[static_cast<std::size_t>(step)].push_back(first);
     mine.last_part[static_cast<std::size_t>(step)].push_back(static_cast<std::int32_t>(graph_.tasks.size()) - 1);
 }
 
 void Lowering::add_step(int rank, int step) {
-    RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const auto count = static_cast<int>(schedule_.actions[static_cast<std::size_t>(rank)].size());
-    for (int i = 0; i < count; ++i) add_action(rank, step, i);
+    for (int i = 0; i < count; ++i) {
+        add_action(rank, step, i);
+        if (graph_.asynchronous) add_update(rank, schedule_.actions[static_cast<std::size_t>(rank)][i]);
+    }
+    if (!graph_.asynchronous) add_step_end(rank, step);
+}
+
+void Lowering::add_update(int rank, const Action& action) {
+    if (!sync_ || !ends_update(action)) return;
+    const int step = step_of(0, action);
+    const std::int32_t optimizer = add_task(TaskKind::optimizer, step);
+    graph_.tasks[static_cast<std::size_t>(optimizer)].work =
+        work_index({TaskKind::optimizer, rank, Pass::forward, 0, 0});
+    if ((action.microbatch + 1) % graph_.microbatches != 0) return;
+    const std::int32_t end = add_task(TaskKind::step_end, step);
+    graph_.tasks[static_cast<std::size_t>(end)].work = work_index({TaskKind::step_end, rank, Pass::forward, 0, 0});
+}
+
+void Lowering::add_step_end(int rank, int step) {
     if (!sync_) return;
+    RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const std::int32_t optimizer = add_task(TaskKind::optimizer, step);
     graph_.tasks[static_cast<std::size_t>(optimizer)].work =
         work_index({TaskKind::optimizer, rank, Pass::forward, 0, 0});
@@ -188,7 +205,7 @@ void Lowering::add_step(int rank, int step) {
 
 void Lowering::add_compute_stream(int rank) {
     begin_stream(rank, Lane::compute, -1);
-    for (int step = 0; step < graph_.steps; ++step) add_step(rank, step);
+    for (int round = 0; round < rounds_; ++round) add_step(rank, round);
 }
 
 void Lowering::add_p2p_stream(int rank, std::size_t index, bool send) {
@@ -197,9 +214,9 @@ void Lowering::add_p2p_stream(int rank, std::size_t index, bool send) {
                            : (link.forward ? Lane::recv_forward : Lane::recv_backward);
     begin_stream(rank, lane, send ? link.to : link.from);
     (send ? send_task_ : recv_task_)[index] = static_cast<std::int32_t>(graph_.tasks.size());
-    for (int step = 0; step < graph_.steps; ++step) {
+    for (int round = 0; round < rounds_; ++round) {
         for (const Action& consumer : link.consumers) {
-            const std::int32_t id = add_task(send ? TaskKind::send : TaskKind::recv, step);
+            const std::int32_t id = add_task(send ? TaskKind::send : TaskKind::recv, step_of(round, consumer));
             Task& task = graph_.tasks[static_cast<std::size_t>(id)];
             task.stage = consumer.stage;
             task.microbatch = consumer.microbatch;
@@ -219,7 +236,7 @@ void Lowering::add_p2p_streams(int rank) {
 
 void Lowering::add_rank(int rank) {
     RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
-    const auto steps = static_cast<std::size_t>(graph_.steps);
+    const auto steps = static_cast<std::size_t>(rounds_);
     mine.first_part.resize(steps);
     mine.last_part.resize(steps);
     mine.bucket_part.resize(steps);
@@ -227,6 +244,7 @@ void Lowering::add_rank(int rank) {
     mine.gathers.resize(steps);
     mine.items.resize(steps);
     if (sharded_) find_shards(rank);
+    mine.replicas.resize(steps);
     add_compute_stream(rank);
     add_p2p_streams(rank);
     add_data_parallel_streams(rank);

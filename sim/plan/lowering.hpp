@@ -8,6 +8,7 @@
 #include "sim/plan/dry_run.hpp"
 #include "sim/plan/rank_grid.hpp"
 #include "sim/plan/task_graph.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 
 /// Internal to lowering*.cpp: state of one compilation of a job to a TaskGraph.
 namespace foreshard {
@@ -39,13 +40,16 @@ inline bool finishes_weights(Pass pass) {
 
 class Lowering {
 public:
-    Lowering(const Job& job, const Schedule& schedule, const std::vector<StageBuckets>& buckets)
-        : job_(job), schedule_(schedule), buckets_(buckets) {}
+    /// @param unrolled when asynchronous: the schedule holds the micro-batches of all steps
+    Lowering(const Job& job, const Schedule& schedule, const std::vector<StageBuckets>& buckets,
+             const UnrolledSteps& unrolled)
+        : job_(job), schedule_(schedule), unrolled_(unrolled), buckets_(buckets) {}
 
     TaskGraph run();
 
 private:
     void describe();
+    void settle_steps();
     void find_channels();
     Channel& channel(int from, int to, bool forward);
     void note_message(int rank, int index, const Action& action);
@@ -53,6 +57,8 @@ private:
     void add_rank(int rank);
     void add_compute_stream(int rank);
     void add_step(int rank, int step);
+    void add_step_end(int rank, int step);
+    void add_update(int rank, const Action& action);
     void add_action(int rank, int step, int index);
     Work whole_pass(const Action& action) const;
     void add_pass(int step, const Action& action, const Work& work);
@@ -75,6 +81,7 @@ private:
     double shard_elements(std::int32_t stage, std::int32_t group) const;
     std::int32_t gather_class(const ShardGather& gather);
     std::int32_t reduce_class(const ShardReduce& reduce);
+    void add_replica_reduces(int rank, int step);
     void connect_messages();
     void connect_message(std::size_t channel, std::size_t message, int step);
     void connect_rank(int rank, int step);
@@ -95,6 +102,8 @@ private:
         return is_vocabulary(action.pass) ? graph_.stages.size() - 1 : static_cast<std::size_t>(action.stage);
     }
     bool completes_gradients(int rank, int index, const Action& action) const;
+    void connect_replicas(int step);
+    void connect_replica(int rank, int step, std::int32_t task, std::size_t place);
     void find_consumers();
     void store_deps();
     void need(std::int32_t task, std::int32_t dep) { pending_deps_.emplace_back(task, dep); }
@@ -110,15 +119,24 @@ private:
         return add_comm(std::span(&member, 1), comm_class);
     }
     bool overlaps_gradients() const { return overlap_grad_ && group_.size > 1; }
+    /// Two directions: every stage has a replica on two ranks.
+    bool replicated() const { return !schedule_.direction.empty(); }
+    /// Index into Schedule::stage_rank of the replica that runs an action.
+    std::size_t place_of(const Action& action) const;
+    /// Step that an action belongs to, in a round of the rank's list.
+    int step_of(int round, const Action& action) const;
+    bool ends_update(const Action& action) const;
 
     const Job& job_;
     const Schedule& schedule_;
+    UnrolledSteps unrolled_;
     TaskGraph graph_;
     GroupPlacement group_;
     bool overlap_grad_ = false;
     bool sharded_ = false;  ///< parameters are gathered layer by layer
     bool blocking_p2p_ = false;
     bool sync_ = true;  ///< optimizer, gradient sync and per-step work are part of the graph
+    int rounds_ = 1;    ///< times that the lists are run: once a step, or once in all when asynchronous
     Bytes message_;
     std::vector<Channel> channels_;
     std::vector<std::vector<std::int32_t>> out_channel_;  ///< per rank, channels that start there
@@ -126,7 +144,7 @@ private:
     std::vector<StageBuckets> buckets_;             ///< per stage
     std::vector<ShardGroups> shard_groups_;         ///< per stage
     std::vector<ShardPlan> shards_;                 ///< per rank
-    std::vector<std::int32_t> last_weight_action_;  ///< per stage, index in its rank's list
+    std::vector<std::int32_t> last_weight_action_;  ///< like Schedule::stage_rank: index in that rank's list
 
     struct RankTasks {
         std::vector<std::vector<std::int32_t>> first_part;  ///< [step][action index]
@@ -134,14 +152,15 @@ private:
         std::vector<std::int32_t> optimizer;  ///< per step
         std::vector<std::int32_t> step_end;
         std::vector<std::vector<std::int32_t>>
-            bucket_part;                                 ///< [step] tasks that complete a bucket, in dp stream order
-        std::vector<std::vector<std::int32_t>> reduces;  ///< [step] dp tasks, same order
-        std::vector<std::int32_t> last_reduce;           ///< [step] what the optimizer waits for, or -1
-        std::vector<std::vector<std::int32_t>> gathers;  ///< [step]
-        std::vector<std::vector<std::int32_t>> outer;    ///< [step] second level of each reduction, or the same task
-        std::vector<std::vector<std::int32_t>> items;    ///< [step] compute tasks of sharded parameters' items
-        std::vector<std::int32_t> embedding;             ///< per step, or empty
-        std::vector<std::int32_t> vocabulary;            ///< per step: first task of the lane, or empty
+            bucket_part;                                  ///< [step] tasks that complete a bucket, in dp stream order
+        std::vector<std::vector<std::int32_t>> reduces;   ///< [step] dp tasks, same order
+        std::vector<std::int32_t> last_reduce;            ///< [step] what the optimizer waits for, or -1
+        std::vector<std::vector<std::int32_t>> gathers;   ///< [step]
+        std::vector<std::vector<std::int32_t>> outer;     ///< [step] second level of each reduction, or the same task
+        std::vector<std::vector<std::int32_t>> items;     ///< [step] compute tasks of sharded parameters' items
+        std::vector<std::int32_t> embedding;              ///< per step, or empty
+        std::vector<std::int32_t> vocabulary;             ///< per step: first task of the lane, or empty
+        std::vector<std::vector<std::int32_t>> replicas;  ///< [step] reduction of each stage with its replica, by stage
     };
     std::vector<RankTasks> rank_tasks_;
     std::vector<std::int32_t> send_task_;  ///< per channel: first send task

@@ -59,14 +59,14 @@ void Lowering::connect_message(std::size_t index, std::size_t message, int step)
 void Lowering::connect_messages() {
     find_consumers();
     for (std::size_t c = 0; c < channels_.size(); ++c) {
-        for (int step = 0; step < graph_.steps; ++step) {
+        for (int step = 0; step < rounds_; ++step) {
             for (std::size_t i = 0; i < channels_[c].producers.size(); ++i) connect_message(c, i, step);
         }
     }
 }
 
 void Lowering::connect_rank(int rank, int step) {
-    if (!sync_) return;
+    if (!sync_ || graph_.asynchronous) return;
     if (sharded_) {
         connect_shards(rank, step);
     } else {
@@ -122,16 +122,13 @@ TaskGraph Lowering::run() {
     for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
     connect_messages();
     for (int rank = 0; rank < graph_.ranks; ++rank) {
-        for (int step = 0; step < graph_.steps; ++step) connect_rank(rank, step);
+        for (int step = 0; step < rounds_; ++step) connect_rank(rank, step);
     }
+    for (int step = 0; step < rounds_; ++step) connect_replicas(step);
     connect_embedding();
     connect_vocabulary();
     store_deps();
     return std::move(graph_);
-}
-
-TaskGraph lower(const Job& job, const Schedule& schedule, const std::vector<StageBuckets>& buckets) {
-    return Lowering(job, schedule, buckets).run();
 }
 
 }  // namespace foreshard

@@ -158,7 +158,7 @@ void Lowering::connect_one_process(int rank, int step) {
 
 void Lowering::add_embedding_stream(int rank) {
     const bool end_rank = rank == schedule_.rank_of(0, 0) || rank == schedule_.rank_of(schedule_.stages - 1, 0);
-    if (!ties_embedding_across_ranks(job_) || !end_rank) return;
+    if (!ties_embedding_across_ranks(job_) || replicated() || !end_rank) return;
     if (schedule_.rank_of(0, 0) == schedule_.rank_of(schedule_.stages - 1, 0)) return;
     begin_stream(rank, Lane::embedding, -1);
     for (int step = 0; step < graph_.steps; ++step) {
@@ -167,14 +167,16 @@ void Lowering::add_embedding_stream(int rank) {
 }
 
 void Lowering::add_data_parallel_streams(int rank) {
-    if (!sync_) return;
+    if (!sync_ || graph_.asynchronous) return;
     RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const DataParallelKind kind = job_.plan.data_parallel;
     if (sharded_) {
         add_shard_streams(rank);
-    } else if (group_.size > 1) {
+    } else if (group_.size > 1 || replicated()) {
         begin_stream(rank, Lane::dp, -1);
         for (int step = 0; step < graph_.steps; ++step) {
+            add_replica_reduces(rank, step);
+            if (group_.size == 1) continue;
             if (kind == DataParallelKind::dp) {
                 add_one_process_tasks(rank, step);
                 continue;
@@ -211,7 +213,7 @@ void Lowering::connect_gathers(int rank, int step) {
     const auto s = static_cast<std::size_t>(step);
     if (mine.gathers[s].empty() || job_.plan.data_parallel == DataParallelKind::dp) return;
     for (const std::int32_t gather : mine.gathers[s]) need(gather, mine.optimizer[s]);
-    if (graph_.steps == 1) {
+    if (!job_.plan.overlap_param_gather) {
         need(mine.step_end[s], mine.gathers[s].back());
         return;
     }

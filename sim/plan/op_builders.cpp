@@ -20,6 +20,8 @@ std::string_view to_string(Axis axis) {
             return "dp-shard";
         case Axis::dp_replica:
             return "dp-replica";
+        case Axis::replica:
+            return "replica";
     }
     return "";
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/spec/schedule_kinds.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -63,7 +65,7 @@ std::int64_t rank_head_parameters(const Job& job) {
     const ModelSpec& model = job.model;
     if (vocabulary_shares(job.plan) > 1) return norm_size(model);
     const std::int64_t matrix = vocabulary_rows(job) * model.hidden;
-    std::int64_t count = model.tied_embeddings && job.plan.pp == 1 ? 0 : matrix;
+    std::int64_t count = model.tied_embeddings && ends_share_rank(job) ? 0 : matrix;
     if (model.token_types == 0) return count + norm_size(model);
     const std::int64_t dense = model.hidden * model.hidden + model.hidden;
     return count + 2 * dense + 2 * model.hidden + vocabulary_rows(job);
@@ -74,8 +76,25 @@ std::int64_t rank_share_parameters(const Job& job) {
     return job.model.tied_embeddings ? matrix : 2 * matrix;
 }
 
+bool ends_share_rank(const Job& job) {
+    const ParallelPlan& plan = job.plan;
+    switch (placement_of(plan)) {
+        case Placement::linear:
+        case Placement::loop:
+            return plan.pp == 1;
+        case Placement::v:
+        case Placement::snake:
+            return plan.pp == 1 || plan.vpp % 2 == 0;
+        case Placement::bidirectional:
+            return true;
+    }
+    return false;
+}
+
 bool ties_embedding_across_ranks(const Job& job) {
-    return job.model.tied_embeddings && job.plan.pp > 1 && vocabulary_shares(job.plan) == 1;
+    // Ranks of an asynchronous pipeline update on their own; the two matrices drift apart.
+    return job.model.tied_embeddings && !ends_share_rank(job) && vocabulary_shares(job.plan) == 1 &&
+           !traits_of(job.plan.schedule).asynchronous;
 }
 
 }  // namespace foreshard

@@ -28,6 +28,9 @@ std::int64_t rank_head_parameters(const Job& job);
 /// A rank's rows of embedding and output matrix where all pipeline ranks share them; one matrix when tied.
 std::int64_t rank_share_parameters(const Job& job);
 
+/// Whether the first and the last stage are on one rank, which then holds a tied embedding once.
+bool ends_share_rank(const Job& job);
+
 /// True when the first and the last pipeline rank hold the same matrix and add up their gradients.
 bool ties_embedding_across_ranks(const Job& job);
 

@@ -197,8 +197,16 @@ GroupPlacement group_placement(const Job& job, Axis axis) {
         case Axis::dp_replica:
             return replica_placement(plan, grid, inner_group_size(plan),
                                      std::max(plan.dp * plan.cp / inner_group_size(plan), 1));
+        // Pairs differ: see pair_placement. This is the one that is farthest apart.
+        case Axis::replica:
+            return pair_placement(job, 0, plan.pp - 1);
     }
     return {};
+}
+
+GroupPlacement pair_placement(const Job& job, int pp_rank_a, int pp_rank_b) {
+    if (share_domain(job, pp_rank_a, pp_rank_b)) return {2, 2, 1};
+    return {2, 1, 2};
 }
 
 bool share_domain(const Job& job, int pp_rank_a, int pp_rank_b) {

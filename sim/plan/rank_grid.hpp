@@ -52,6 +52,9 @@ std::vector<std::vector<int>> replica_groups(const Job& job, Axis axis);
 /// reduced over data and context parallel ranks together, so that Axis::dp spans both.
 GroupPlacement group_placement(const Job& job, Axis axis);
 
+/// Placement of a group of two pipeline ranks, the worst of all positions of the other axes.
+GroupPlacement pair_placement(const Job& job, int pp_rank_a, int pp_rank_b);
+
 /// True when two pipeline ranks share an NVLink domain at every position of the other axes.
 bool share_domain(const Job& job, int pp_rank_a, int pp_rank_b);
 

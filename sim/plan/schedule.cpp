@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/plan/schedule_csv.hpp"
-
 namespace foreshard {
 
 namespace {
@@ -36,17 +34,6 @@ std::string grid_line(const std::vector<Action>& list, Window shown, int mark_in
     if (shown.last < size) line += " ...";
     if (mark_index >= size) line += " <-- ERROR HERE";
     return line;
-}
-
-Schedule read_schedule_file(const Job& job) {
-    const ScheduleFile& file = *job.schedule_file;
-    ScheduleShape shape{.ranks = job.plan.pp,
-                        .microbatches = static_cast<int>(microbatch_count(job)),
-                        .chunks = std::nullopt,
-                        .placement = job.plan.placement,
-                        .vocabulary = vocabulary_split(job.plan.schedule)};
-    if (file.vpp_given) shape.chunks = job.plan.vpp;
-    return parse_schedule_csv(file.name, file.text, shape);
 }
 
 }  // namespace
@@ -86,33 +73,6 @@ std::vector<int> stage_ranks(Placement placement, int ranks, int stages) {
         result[s] = reversed ? ranks - 1 - s % ranks : s % ranks;
     }
     return result;
-}
-
-Schedule make_schedule(const Job& job) {
-    if (job.schedule_file) return read_schedule_file(job);
-    const ParallelPlan& plan = job.plan;
-    const int m = static_cast<int>(microbatch_count(job));
-    switch (plan.schedule) {
-        case ScheduleKind::none:
-            return gradient_accumulation(m);
-        case ScheduleKind::naive:
-            return naive_schedule(plan.pp, m);
-        case ScheduleKind::gpipe:
-            return gpipe_schedule(plan.pp, m);
-        case ScheduleKind::one_f_one_b:
-            return one_f_one_b_schedule(plan.pp, m);
-        case ScheduleKind::interleaved: {
-            const int group = plan.microbatch_group_size > 0 ? plan.microbatch_group_size : plan.pp;
-            return interleaved_schedule(plan.pp, m, plan.vpp, group);
-        }
-        case ScheduleKind::vocab_1:
-        case ScheduleKind::vocab_2:
-        case ScheduleKind::interlaced:
-            return vocabulary_schedule(plan.pp, m, *vocabulary_split(plan.schedule));
-        case ScheduleKind::v_half_vocab_1:
-            break;
-    }
-    return {};
 }
 
 std::string to_string(const Schedule& schedule, int mark_rank, int mark_index) {

@@ -64,7 +64,8 @@ Schedule interleaved_schedule(int p, int m, int v, int group);
 /// holds as many micro-batches as 1F1B and 2 (two barriers), 1 (one barrier) or p / 2 (interlaced) more.
 Schedule vocabulary_schedule(int p, int m, VocabularySplit split);
 
-/// The job's schedule, from its name or its file. Precondition: check(job) is empty.
+/// The job's schedule, from its name or its file; those that follow times are made for the given stage times, else for
+/// equal ones. Precondition: check(job) is empty.
 /// @throws InputError when a schedule file is malformed or invalid
 Schedule make_schedule(const Job& job);
 

@@ -74,6 +74,13 @@ Schedule chimera_schedule(int p, int m);
 /// even.
 Schedule hanayo_schedule(int p, int m, int v);
 
+/// Whether the job's schedule is chosen by the times of passes.
+bool follows_times(const Job& job);
+
+/// The job's schedule; `costs` serve those that follow times. Precondition: check(job) is empty.
+/// @throws InputError when a schedule file is malformed or invalid
+Schedule make_schedule(const Job& job, const PassCosts& costs);
+
 /// Asynchronous pipelines: the order of 1F1B, never drained between steps.
 Schedule pipedream_schedule(int p, int m);
 Schedule pipedream_2bw_schedule(int p, int m);

@@ -88,7 +88,7 @@ struct Task {
     std::uint16_t deps = 0;
     TaskKind kind = TaskKind::pass;
     Pass pass = Pass::forward;
-    std::uint8_t step = 0;
+    std::uint16_t step = 0;
     bool fused_with_next = false;
 };
 
@@ -120,7 +120,9 @@ struct TaskGraph {
     int ranks_represented = 1;      ///< real ranks that each stands for
     std::vector<RankPlace> places;  ///< per simulated rank
     int steps = 1;
-    int microbatches = 0;
+    int window_step = 0;          ///< the step that figures are taken from
+    bool asynchronous = false;    ///< steps flow into each other: no rank waits for the end of one
+    int microbatches = 0;         ///< of a step
     std::vector<Stream> streams;  ///< sorted by rank, compute first
     std::vector<Task> tasks;
     std::vector<std::int32_t> deps;  ///< task ids on the same rank

@@ -124,7 +124,7 @@ Span pass_span(const TaskGraph& graph, const Timeline& timeline, const Stream& s
     Span span;
     for (std::int32_t id = stream.first; id < stream.last; ++id) {
         const auto i = static_cast<std::size_t>(id);
-        if (graph.tasks[i].kind != TaskKind::pass || graph.tasks[i].step + 1 != graph.steps) continue;
+        if (graph.tasks[i].kind != TaskKind::pass || graph.tasks[i].step != graph.window_step) continue;
         if (!span.any) span.first = timeline.start[i];
         span.any = true;
         span.last = timeline.end[i];
@@ -225,7 +225,13 @@ BubbleFigures bubble_figures(const TaskGraph& graph, const Timeline& timeline) {
         busy += span.busy;
         longest = std::max(longest, span.last - span.first);
     }
-    figures.phase = last - first;
+    // Without a flush the passes of neighbouring steps mingle; a step's own are then spread over more than its time.
+    if (graph.asynchronous) {
+        figures.phase = timeline.step_time();
+        longest = figures.phase;
+    } else {
+        figures.phase = last - first;
+    }
     figures.bubble_ratio = any ? 1.0 - ratio(busy, graph.ranks * figures.phase) : 0.0;
     figures.bubble_over_ideal_ratio = ratio(figures.phase - work, work);
     figures.bubble_span_ratio = ratio(longest - work, longest);

@@ -54,7 +54,8 @@ public:
         bool first = true;
         for (std::int32_t id = stream.first; id < stream.last; ++id) {
             const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-            if (task.step + 1 != graph_.steps) continue;
+            // Without a flush, tensors of earlier steps are held as well.
+            if (task.step != graph_.window_step && !graph_.asynchronous) continue;
             // Where steps overlap, a rank starts the last one before the window does.
             const Picoseconds start = timeline_.start[static_cast<std::size_t>(id)];
             if (first) note(std::min(timeline_.window_start, start), 0, -1, 0);

@@ -21,7 +21,7 @@ struct Timeline {
     Picoseconds step_time() const { return window_end - window_start; }
 };
 
-/// Fills makespan and window from the spans: the whole timeline for one step, else the last step.
+/// Fills makespan and window from the spans: the whole timeline for one step, else the graph's window step.
 void set_window(const TaskGraph& graph, Timeline& timeline);
 
 }  // namespace foreshard

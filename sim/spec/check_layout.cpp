@@ -25,13 +25,14 @@ std::vector<int> middle_heavy_split(int layers, int stages) {
 
 std::string division_advice(const Job& job, int slots) {
     const ParallelPlan& plan = job.plan;
+    const int chunks = stages_per_rank(job);
     std::string advice;
-    if (plan.vpp > 1 && slots % plan.pp == 0) {
+    if (chunks > 1 && slots % plan.pp == 0) {
         advice = fmt::format("valid vpp for pp={}: {}; ", plan.pp, join(divisors(slots / plan.pp)));
     }
     std::vector<int> pps;
     for (const int d : divisors(slots)) {
-        if (d % plan.vpp == 0) pps.push_back(d / plan.vpp);
+        if (d % chunks == 0) pps.push_back(d / chunks);
     }
     advice += fmt::format("valid pp for vpp={}: {}", plan.vpp, pps.empty() ? "none" : join(pps));
     const bool ends_count = plan.embedding_in_split || plan.loss_in_split;
@@ -39,6 +40,7 @@ std::string division_advice(const Job& job, int slots) {
         advice += "; or --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split";
     }
     const std::vector<int> split = middle_heavy_split(job.model.num_layers, stage_count(job));
+    advice += fmt::format("; or {} layers", nearest_multiples(job.model.num_layers, stage_count(job)));
     if (split.size() <= 64) advice += fmt::format("; or an uneven split such as --layout {}", fmt::join(split, ","));
     return advice;
 }
@@ -52,8 +54,9 @@ void check_division(const Job& job, Rules& rules) {
     const std::string what =
         extra == 0 ? fmt::format("{} layers", slots)
                    : fmt::format("{} layers + {} for embedding and loss (= {})", job.model.num_layers, extra, slots);
-    const std::string where = plan.vpp > 1 ? fmt::format("{} stages x {} chunks (= {})", plan.pp, plan.vpp, stages)
-                                           : fmt::format("{} pipeline stages", stages);
+    const std::string where = stages_per_rank(job) > 1
+                                  ? fmt::format("{} stages x {} chunks (= {})", plan.pp, plan.vpp, stages)
+                                  : fmt::format("{} pipeline stages", stages);
     rules.push_back({"num_layers, pp, vpp",
                      fmt::format("{} cannot be divided over {}: {} mod {} = {}; layers are never dropped", what, where,
                                  slots, stages, slots % stages),
@@ -104,7 +107,7 @@ void check_explicit(const Job& job, Rules& rules) {
     const int want = stage_count(job);
     const int have = static_cast<int>(stages.size());
     const bool per_rank_list =
-        job.plan.vpp > 1 && have == job.plan.pp && job.plan.layout.find('|') == std::string::npos;
+        stages_per_rank(job) > 1 && have == job.plan.pp && job.plan.layout.find('|') == std::string::npos;
     if (have != want && !per_rank_list) {
         rules.push_back(
             {"layout, pp, vpp",

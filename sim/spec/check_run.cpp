@@ -1,11 +1,13 @@
 #include "sim/spec/check_run.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "sim/spec/layout.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 #include "sim/spec/suggest.hpp"
 
 namespace foreshard {
@@ -27,82 +29,17 @@ constexpr double most_actions = 10e6;
 
 void check_size(const Job& job, Rules& rules) {
     if (job.plan.dp < 1) return;
-    const std::int64_t m = microbatch_count(job);
+    std::int64_t m = microbatch_count(job);
+    if (m < 1) return;
+    if (!job.schedule_file && traits_of(job.plan.schedule).asynchronous && m <= std::numeric_limits<int>::max()) {
+        m *= unrolled_steps(job.plan.pp, static_cast<int>(m)).total;
+    }
     const double per_microbatch = 2.0 * stage_count(job);
     if (static_cast<double>(m) * per_microbatch <= most_actions) return;
     rules.push_back({"global_batch_size, micro_batch_size, dp, pp, vpp",
                      fmt::format("{} micro-batches on {} stages are more than {:.0f} million actions", m,
                                  stage_count(job), most_actions / 1e6),
                      fmt::format("at most {:.0f} micro-batches", most_actions / per_microbatch)});
-}
-
-std::string legal_group_sizes(int pp, std::int64_t m) {
-    std::vector<int> legal;
-    for (int n = pp; n <= m; ++n) {
-        if (m % n == 0 || m % n >= pp) legal.push_back(n);
-    }
-    return join(legal);
-}
-
-/// Megatron schedules.py: p <= N <= m, and m mod N must be 0 or at least p; other groups add bubbles or deadlock.
-void check_interleaving(const Job& job, Rules& rules) {
-    const ParallelPlan& plan = job.plan;
-    const std::int64_t m = microbatch_count(job);
-    if (m < plan.pp) {
-        rules.push_back({"global_batch_size, micro_batch_size, dp, pp, vpp",
-                         fmt::format("interleaved 1F1B needs at least pp micro-batches: {} < pp {}", m, plan.pp),
-                         fmt::format("a global batch of {} or more, a smaller micro-batch or dp, or vpp 1",
-                                     plan.pp * job.micro_batch * plan.dp)});
-        return;
-    }
-    const int group = plan.microbatch_group_size > 0 ? plan.microbatch_group_size : plan.pp;
-    const std::int64_t rest = group > 0 ? m % group : 0;
-    if (group < plan.pp || group > m || (rest != 0 && rest < plan.pp)) {
-        rules.push_back({"microbatch_group_size, pp, micro-batches",
-                         fmt::format("group size {} with {} micro-batches and pp {}: it must lie in {} .. {}, and the "
-                                     "remainder {} must be 0 or at least {}",
-                                     group, m, plan.pp, plan.pp, m, rest, plan.pp),
-                         fmt::format("microbatch_group_size {}; or {} micro-batches", legal_group_sizes(plan.pp, m),
-                                     nearest_multiples(m, plan.pp))});
-    }
-    const bool overlap = plan.overlap_p2p.value_or(job.software.structure.overlap_p2p);
-    if (plan.pp == 2 && !overlap) {
-        rules.push_back({"pp, vpp, overlap_p2p",
-                         "interleaving with pp 2 needs overlapped p2p: without it the previous and the next rank are "
-                         "the same, and two messages of one batch cannot be told apart",
-                         "--overlap-p2p, pp > 2, or vpp 1"});
-    }
-}
-
-void check_schedule(const Job& job, Rules& rules) {
-    const ParallelPlan& plan = job.plan;
-    if (job.schedule_file) return;  // the file is validated as data
-    const bool interleaved = plan.schedule == ScheduleKind::interleaved;
-    if (plan.schedule == ScheduleKind::none && plan.pp > 1) {
-        rules.push_back({"schedule, pp", fmt::format("schedule none runs on one pipeline rank, but pp is {}", plan.pp),
-                         "1f1b, gpipe, naive, interleaved-1f1b, or pp 1"});
-    }
-    if (plan.vpp > 1 && plan.pp == 1) {
-        rules.push_back({"vpp, pp", fmt::format("vpp {} needs a pipeline, but pp is 1", plan.vpp), "vpp 1, or pp > 1"});
-    }
-    if (plan.vpp > 1 && !interleaved) {
-        rules.push_back(
-            {"schedule, vpp",
-             fmt::format("schedule {} has one chunk a rank, but vpp is {}", to_string(plan.schedule), plan.vpp),
-             "interleaved-1f1b, or vpp 1"});
-    }
-    if (interleaved && plan.vpp == 1 && plan.pp > 1) {
-        rules.push_back({"schedule, vpp", "interleaved-1f1b needs at least two chunks a rank, but vpp is 1",
-                         "vpp 2, or schedule 1f1b"});
-    }
-    if (plan.placement && *plan.placement != (plan.vpp > 1 ? Placement::loop : Placement::linear)) {
-        rules.push_back({"placement, schedule",
-                         fmt::format("schedule {} places stages {}, not {}", to_string(plan.schedule),
-                                     plan.vpp > 1 ? "loop" : "linear", to_string(*plan.placement)),
-                         "leave --placement out, or give the order of actions with --schedule-file"});
-    }
-    const bool batch_divides = plan.dp > 0 && job.global_batch % (job.micro_batch * plan.dp) == 0;
-    if (interleaved && plan.vpp > 1 && plan.pp > 1 && batch_divides) check_interleaving(job, rules);
 }
 
 void check_vocabulary(const Job& job, Rules& rules) {

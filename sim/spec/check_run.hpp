@@ -19,4 +19,7 @@ void check_variability(const Job& job, Rules& rules);
 /// Rules of data parallelism: sharding degrees, what excludes what.
 void check_data_parallel(const Job& job, Rules& rules);
 
+/// Rules about the schedule: its chunks, its placement, and the ranks and micro-batches that it admits.
+void check_schedule(const Job& job, Rules& rules);
+
 }  // namespace foreshard

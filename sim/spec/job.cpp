@@ -4,6 +4,8 @@
 #include <cassert>
 #include <numeric>
 
+#include "sim/spec/schedule_kinds.hpp"
+
 namespace foreshard {
 
 std::int64_t microbatch_count(const Job& job) {
@@ -13,12 +15,6 @@ std::int64_t microbatch_count(const Job& job) {
 
 std::optional<VocabularySplit> vocabulary_split(ScheduleKind kind) {
     switch (kind) {
-        case ScheduleKind::none:
-        case ScheduleKind::naive:
-        case ScheduleKind::gpipe:
-        case ScheduleKind::one_f_one_b:
-        case ScheduleKind::interleaved:
-            return std::nullopt;
         case ScheduleKind::vocab_1:
         case ScheduleKind::v_half_vocab_1:
             return VocabularySplit::two_barriers;
@@ -26,18 +22,20 @@ std::optional<VocabularySplit> vocabulary_split(ScheduleKind kind) {
             return VocabularySplit::one_barrier;
         case ScheduleKind::interlaced:
             return VocabularySplit::interlaced;
+        default:
+            return std::nullopt;
     }
-    return std::nullopt;
 }
 
 Placement default_placement(ScheduleKind kind) {
-    if (kind == ScheduleKind::v_half_vocab_1) return Placement::v;
-    return kind == ScheduleKind::interleaved ? Placement::loop : Placement::linear;
+    return traits_of(kind).placement;
 }
 
 Placement placement_of(const ParallelPlan& plan) {
     if (plan.placement) return *plan.placement;
-    return plan.vpp > 1 ? Placement::loop : default_placement(plan.schedule);
+    const Placement placement = default_placement(plan.schedule);
+    if (placement == Placement::loop && plan.vpp == 1) return Placement::linear;
+    return placement == Placement::linear && plan.vpp > 1 ? Placement::loop : placement;
 }
 
 int vocabulary_shares(const ParallelPlan& plan) {

@@ -226,6 +226,7 @@ OrderedJson to_json(const ParallelPlan& plan) {
     write_data_parallel(plan, out);
     out["overlap_grad_reduce"] = plan.overlap_grad_reduce;
     out["overlap_param_gather"] = plan.overlap_param_gather;
+    if (plan.skew_steps > 0) out["skew_steps"] = plan.skew_steps;
     out["recompute"] = to_string(plan.recompute);
     if (plan.recompute == Recompute::full) {
         out["recompute_method"] = plan.recompute_method == RecomputeMethod::uniform ? "uniform" : "block";

@@ -151,14 +151,16 @@ StageContents parse_stage(const std::string& letters) {
     return stage;
 }
 
-/// A list with one entry a rank, while each rank holds v chunks: spread over the chunks, earlier ones larger.
-std::vector<int> spread_over_chunks(const std::vector<int>& per_rank, int chunks) {
+/// A list with one entry a rank, while each rank holds v chunks: spread over the chunks, earlier ones larger. Every
+/// second chunk runs back over the ranks in a V or a snake.
+std::vector<int> spread_over_chunks(const std::vector<int>& per_rank, int chunks, Placement placement) {
     const int ranks = static_cast<int>(per_rank.size());
     std::vector<int> stages(per_rank.size() * static_cast<std::size_t>(chunks));
     for (int r = 0; r < ranks; ++r) {
         const std::vector<StageContents> part = even_layout(per_rank[static_cast<std::size_t>(r)], chunks);
         for (int c = 0; c < chunks; ++c) {
-            const int stage = c * ranks + r;
+            const bool back = (placement == Placement::v || placement == Placement::snake) && c % 2 == 1;
+            const int stage = c * ranks + (back ? ranks - 1 - r : r);
             stages[static_cast<std::size_t>(stage)] = part[static_cast<std::size_t>(c)].layers;
         }
     }
@@ -168,11 +170,12 @@ std::vector<int> spread_over_chunks(const std::vector<int>& per_rank, int chunks
 std::vector<StageContents> explicit_layout(const Job& job) {
     std::vector<StageContents> stages = parse_layout(job.plan.layout);
     const ParallelPlan& plan = job.plan;
-    if (!is_list(plan.layout) || plan.vpp == 1 || static_cast<int>(stages.size()) != plan.pp) return stages;
+    const int chunks = stages_per_rank(job);
+    if (!is_list(plan.layout) || chunks == 1 || static_cast<int>(stages.size()) != plan.pp) return stages;
     std::vector<int> counts;
     counts.reserve(stages.size());
     for (const StageContents& stage : stages) counts.push_back(stage.layers);
-    return from_counts(spread_over_chunks(counts, plan.vpp));
+    return from_counts(spread_over_chunks(counts, chunks, placement_of(plan)));
 }
 
 std::vector<StageContents> ends_layout(const Job& job) {
@@ -185,7 +188,7 @@ std::vector<StageContents> ends_layout(const Job& job) {
     std::vector<int> ranks(static_cast<std::size_t>(plan.pp), each);
     if (first >= 0) ranks.front() = first;
     if (last >= 0) ranks.back() = last;
-    return from_counts(spread_over_chunks(ranks, plan.vpp));
+    return from_counts(spread_over_chunks(ranks, stages_per_rank(job), placement_of(plan)));
 }
 
 std::vector<StageContents> divided_layout(const Job& job) {
@@ -237,6 +240,10 @@ std::vector<StageContents> even_layout(int layers, int stages) {
 int stage_count(const Job& job) {
     if (placement_of(job.plan) == Placement::bidirectional) return job.plan.pp;
     return job.plan.pp * job.plan.vpp;
+}
+
+int stages_per_rank(const Job& job) {
+    return stage_count(job) / job.plan.pp;
 }
 
 std::vector<StageContents> stage_layout(const Job& job) {

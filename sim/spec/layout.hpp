@@ -37,4 +37,7 @@ std::vector<StageContents> even_layout(int layers, int stages);
 /// Number of virtual stages: p * v, or p for a bidirectional placement.
 int stage_count(const Job& job);
 
+/// Stages that make up one replica of the layers, per rank: v, or 1 for a bidirectional placement.
+int stages_per_rank(const Job& job);
+
 }  // namespace foreshard

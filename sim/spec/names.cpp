@@ -71,30 +71,6 @@ std::string_view to_string(CollectiveKind kind) {
     return "";
 }
 
-std::string_view to_string(ScheduleKind kind) {
-    switch (kind) {
-        case ScheduleKind::none:
-            return "none";
-        case ScheduleKind::naive:
-            return "naive";
-        case ScheduleKind::gpipe:
-            return "gpipe";
-        case ScheduleKind::one_f_one_b:
-            return "1f1b";
-        case ScheduleKind::interleaved:
-            return "interleaved-1f1b";
-        case ScheduleKind::vocab_1:
-            return "1f1b-vocab-1";
-        case ScheduleKind::vocab_2:
-            return "1f1b-vocab-2";
-        case ScheduleKind::interlaced:
-            return "1f1b-interlaced";
-        case ScheduleKind::v_half_vocab_1:
-            return "v-half-vocab-1";
-    }
-    return "";
-}
-
 std::string_view to_string(Placement placement) {
     switch (placement) {
         case Placement::linear:

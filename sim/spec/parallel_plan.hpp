@@ -12,12 +12,28 @@
 /// How a model is spread over ranks and how its micro-batches are ordered.
 namespace foreshard {
 
+/// What each of them is: schedule_kinds.hpp.
 enum class ScheduleKind {
     none,
     naive,
     gpipe,
     one_f_one_b,
     interleaved,
+    breadth_first,
+    pipedream,
+    pipedream_2bw,
+    zb_h1,
+    zb_h2,
+    zb_1p,
+    zb_2p,
+    interleaved_zb,
+    zb_v,
+    v_half,
+    v_min,
+    dualpipe,
+    dualpipe_v,
+    chimera,
+    hanayo,
     vocab_1,     ///< 1F1B, vocabulary layers over all ranks, two barriers a micro-batch
     vocab_2,     ///< the same with one barrier
     interlaced,  ///< the same, all ranks run the vocabulary layers at once
@@ -73,7 +89,8 @@ struct ParallelPlan {
 
     ScheduleKind schedule = ScheduleKind::none;
     std::optional<Placement> placement;
-    int microbatch_group_size = 0;  ///< 0: pp
+    int microbatch_group_size = 0;  ///< 0: the schedule's own
+    int skew_steps = 0;             ///< consecutive steps in which ranks may run apart; 0: one step, up to its makespan
 
     std::string layout;  ///< Megatron layout string or comma list of layers per stage
     std::optional<int> first_stage_layers;

@@ -9,6 +9,7 @@
 #include "sim/spec/job_request_fields.hpp"
 #include "sim/spec/layout.hpp"
 #include "sim/spec/resolve_options.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 #include "sim/spec/text_file.hpp"
 
 namespace foreshard {
@@ -138,16 +139,32 @@ private:
         if (request_.schedule_counts) {
             return value_or_assume(request_.pp, "pp", request_.schedule_counts->ranks, "lines of the schedule file");
         }
-        const int chunks = request_.vpp.value_or(1);
+        const int chunks = stages_per_rank();
         if (given_stages() > 0 && chunks > 0 && given_stages() % chunks == 0) {
             return value_or_assume(request_.pp, "pp", given_stages() / chunks, "from the stage times");
         }
         return value_or_assume(request_.pp, "pp", 1);
     }
 
+    /// Of the schedule that was asked for.
+    const ScheduleTraits& asked_schedule() const {
+        return traits_of(request_.schedule ? parse_schedule(*request_.schedule) : ScheduleKind::none);
+    }
+
+    /// Different stages on a rank: two directions hold two replicas of as many stages as there are ranks.
+    int stages_per_rank() const {
+        const ScheduleTraits& schedule = asked_schedule();
+        if (schedule.placement == Placement::bidirectional) return 1;
+        return request_.vpp.value_or(schedule.chunks);
+    }
+
     int chunks() {
         if (request_.vpp) return *request_.vpp;
         const int pp = job_.plan.pp;
+        const ScheduleTraits& schedule = asked_schedule();
+        if (pp > 1 && schedule.placement == Placement::bidirectional) {
+            return value_or_assume(request_.vpp, "vpp", 2, "two replicas of the stages");
+        }
         if (request_.num_layers_per_virtual_pipeline_stage)
             return chunks_of(*request_.num_layers_per_virtual_pipeline_stage);
         if (pp > 0 && request_.schedule_counts) {
@@ -159,8 +176,7 @@ private:
         }
         const int of_layout = chunks_of_layout();
         if (of_layout > 1) return value_or_assume(request_.vpp, "vpp", of_layout, "from the layout");
-        const bool interleaved = request_.schedule && parse_schedule(*request_.schedule) == ScheduleKind::interleaved;
-        return value_or_assume(request_.vpp, "vpp", interleaved && pp > 1 ? 2 : 1);
+        return value_or_assume(request_.vpp, "vpp", pp > 1 ? schedule.chunks : 1);
     }
 
     /// Megatron's --num-layers-per-virtual-pipeline-stage.
@@ -188,6 +204,7 @@ private:
         if (!request_.schedule && !job_.schedule_file) assume("schedule", to_string(plan.schedule));
         if (request_.placement) plan.placement = parse_placement(*request_.placement);
         plan.microbatch_group_size = request_.microbatch_group_size.value_or(0);
+        plan.skew_steps = request_.skew_steps.value_or(0);
         const bool grouped = plan.schedule == ScheduleKind::interleaved && !job_.schedule_file;
         if (grouped && !request_.microbatch_group_size) assume("microbatch_group_size", plan.pp, "as many as pp");
     }

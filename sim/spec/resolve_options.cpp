@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/error.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 #include "sim/spec/suggest.hpp"
 
 namespace foreshard {
@@ -114,21 +115,10 @@ struct Bound {
 }  // namespace
 
 ScheduleKind parse_schedule(const std::string& text) {
-    static const Names<ScheduleKind> names = {{"none", ScheduleKind::none},
-                                              {"naive", ScheduleKind::naive},
-                                              {"gpipe", ScheduleKind::gpipe},
-                                              {"1f1b", ScheduleKind::one_f_one_b},
-                                              {"interleaved-1f1b", ScheduleKind::interleaved},
-                                              {"1f1b-vocab-1", ScheduleKind::vocab_1},
-                                              {"1f1b-vocab-2", ScheduleKind::vocab_2},
-                                              {"1f1b-interlaced", ScheduleKind::interlaced}};
-    static const Strings later = {"breadth-first", "pipedream",  "pipedream-2bw", "zb-h1",
-                                  "zb-h2",         "zb-1p",      "zb-2p",         "interleaved-zb",
-                                  "zb-v",          "v-half",     "v-min",         "v-half-vocab-1",
-                                  "dualpipe",      "dualpipe-v", "chimera",       "hanayo"};
-    // The second name is that of the authors' results.
-    if (text == "1f1b-synctwice") return ScheduleKind::vocab_1;
-    return parse_name("--schedule", text == "interleaved" ? "interleaved-1f1b" : text, names, later);
+    if (const auto known = find_schedule(text)) return *known;
+    Strings valid;
+    for (const ScheduleTraits& traits : schedule_kinds()) valid.emplace_back(traits.id);
+    refuse_name("--schedule", text, valid, {});
 }
 
 Placement parse_placement(const std::string& text) {
@@ -169,7 +159,6 @@ DataParallelKind parse_data_parallel(const std::string& text) {
 }
 
 void refuse_unsimulated(const JobRequest& request) {
-    refuse_unless_default("--skew-steps", request.skew_steps, 0);
     refuse_given("--calibration", request.calibration.has_value());
 }
 
@@ -221,6 +210,7 @@ void refuse_out_of_range(const Job& job) {
         {"--decoder-first-pipeline-num-layers", plan.first_stage_layers.value_or(0), 65'536},
         {"--decoder-last-pipeline-num-layers", plan.last_stage_layers.value_or(0), 65'536},
         {"--microbatch-group-size", plan.microbatch_group_size, million},
+        {"--skew-steps", plan.skew_steps, 64},
         {"--mtp-num-layers", model.mtp_layers, 65'536},
         {"--fsdp-shard-size", plan.fsdp_shard_size, million},
         {"--zero-shard-size", plan.zero_shard_size, million},

@@ -10,6 +10,7 @@
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/layout.hpp"
 #include "sim/spec/resolve_options.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 
 namespace foreshard {
 
@@ -167,7 +168,13 @@ void set_data_parallel(const PublishedRun& run, const SoftwareProfile& profile, 
 void set_pipeline(const PublishedRun& run, JobRequest& request, std::vector<std::string>& assumptions) {
     request.schedule = run.pp == 1 ? "none" : run.schedule;
     if (run.pp > 1 && run.schedule == "none") request.schedule = "1f1b";
-    request.vpp = 1;
+    const ScheduleTraits& traits = traits_of(parse_schedule(*request.schedule));
+    request.vpp = traits.chunks;
+    if (traits.split_backward) {
+        // arXiv 2401.10241 section 4: the optimizer step is validated afterwards, no rank waits for the others.
+        request.skew_steps = 3;
+        assumptions.emplace_back("ranks start a step as soon as they have ended the one before");
+    }
     if (run.pp > 1 && run.schedule == "interleaved-1f1b") {
         request.vpp = run.virtual_stages.value_or(assumed_chunks(run));
         if (!run.virtual_stages) assumptions.push_back(fmt::format("chunks not published: {}", *request.vpp));

@@ -67,7 +67,8 @@ Job timed_job(ScheduleKind kind, int p, int m, int v, Picoseconds f, Picoseconds
     request.overlap_p2p = true;
     request.schedule = std::string(to_string(kind));
     StageTimes times;
-    times.stages.assign(static_cast<std::size_t>(p * v), {f, i, w});
+    const bool two_ways = default_placement(kind) == Placement::bidirectional;
+    times.stages.assign(static_cast<std::size_t>(two_ways ? p : p * v), {f, i, w});
     times.hop = hop;
     request.stage_times = times;
     return valid_job(request);

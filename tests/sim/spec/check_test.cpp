@@ -3,6 +3,7 @@
 
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/job.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 
 // Plans that people reported as wrongly accepted, wrongly refused, or refused with a message that nobody understood:
 // the cases VAL-01 ... VAL-13 of the collection of planning problems. A refusal names the rule and the nearest values.
@@ -133,7 +134,75 @@ TEST(PlanRules, VAL_05_InterleavingOnTwoRanksNeedsOverlappedMessages) {
 }
 
 TEST(PlanRules, VAL_06_VScheduleNeedsAnEvenNumberOfLayersAStage) {
-    GTEST_SKIP() << "V schedules (zb-v) do not exist yet";
+    Job job = pipeline_job(46, 16, 2, 64);
+    job.plan.schedule = ScheduleKind::zb_v;
+    EXPECT_THAT(check(job),
+                refusal("46 layers cannot be divided over 16 stages x 2 chunks (= 32)", "or 32 or 64 layers"));
+    job.model.num_layers = 64;
+    EXPECT_THAT(check(job), IsEmpty());
+}
+
+Job schedule_job(ScheduleKind kind, int pp, int microbatches) {
+    Job job = pipeline_job(pp * 4, pp, traits_of(kind).chunks, microbatches);
+    job.plan.schedule = kind;
+    return job;
+}
+
+TEST(PlanRules, SchedulesSayWhichShapesTheyAdmit) {
+    EXPECT_THAT(check(schedule_job(ScheduleKind::dualpipe, 3, 8)), refusal("but pp 3 is odd", "pp 2 or 4"));
+    EXPECT_THAT(check(schedule_job(ScheduleKind::dualpipe, 4, 9)), refusal("but 9 are odd", "8 or 10 micro-batches"));
+    EXPECT_THAT(check(schedule_job(ScheduleKind::dualpipe, 4, 6)),
+                refusal("dualpipe needs at least 8 micro-batches with pp 4, but there are 6", "a global batch of 8"));
+    EXPECT_THAT(check(schedule_job(ScheduleKind::dualpipe_v, 3, 5)), refusal("needs at least 6", "batch of 6 or more"));
+    EXPECT_THAT(check(schedule_job(ScheduleKind::dualpipe_v, 3, 6)), IsEmpty());
+    EXPECT_THAT(check(schedule_job(ScheduleKind::chimera, 5, 5)), refusal("pp 5 is odd", "pp 4 or 6"));
+    EXPECT_THAT(check(schedule_job(ScheduleKind::chimera, 4, 5)), IsEmpty());
+    EXPECT_THAT(check(schedule_job(ScheduleKind::pipedream_2bw, 8, 4)), refusal("needs at least 7", "schedule 1f1b"));
+    EXPECT_THAT(check(schedule_job(ScheduleKind::interleaved_zb, 4, 9)),
+                refusal("whole groups of at least 4, but 9 are not divided by 4", "microbatch_group_size 9"));
+    Job grouped = schedule_job(ScheduleKind::interleaved_zb, 4, 9);
+    grouped.plan.microbatch_group_size = 9;
+    EXPECT_THAT(check(grouped), IsEmpty());
+    Job replicated = schedule_job(ScheduleKind::pipedream, 4, 8);
+    replicated.plan.dp = 2;
+    replicated.gpus = 8;
+    EXPECT_THAT(check(replicated), refusal("replicated stages (dp 2 x cp 1) are not simulated", "dp 1"));
+}
+
+TEST(PlanRules, SchedulesSayHowManyChunksTheyHave) {
+    const auto with_chunks = [](ScheduleKind kind, int vpp) {
+        Job job = pipeline_job(48, 4, vpp, 16);
+        job.plan.schedule = kind;
+        return check(job);
+    };
+    EXPECT_THAT(with_chunks(ScheduleKind::hanayo, 3), refusal("an even number of chunks a rank", "vpp 2 or 4"));
+    EXPECT_THAT(with_chunks(ScheduleKind::hanayo, 4), IsEmpty());
+    EXPECT_THAT(with_chunks(ScheduleKind::zb_v, 1), refusal("zb-v has two chunks a rank, but vpp is 1", "vpp 2"));
+    EXPECT_THAT(with_chunks(ScheduleKind::dualpipe, 3), refusal("two chunks a rank, but vpp is 3", "vpp 2"));
+    EXPECT_THAT(with_chunks(ScheduleKind::zb_h1, 2), refusal("one chunk a rank, but vpp is 2", "vpp 1"));
+    EXPECT_THAT(with_chunks(ScheduleKind::breadth_first, 1), IsEmpty());
+    Job single = schedule_job(ScheduleKind::zb_v, 1, 4);
+    single.plan.vpp = 1;
+    EXPECT_THAT(check(single), refusal("schedule zb-v needs a pipeline, but pp is 1", "pp > 1"));
+}
+
+TEST(PlanRules, SchedulesPlaceTheirStages) {
+    Job job = schedule_job(ScheduleKind::zb_v, 4, 16);
+    job.plan.placement = Placement::loop;
+    EXPECT_THAT(check(job), refusal("schedule zb-v places stages v, not loop", "leave --placement out"));
+    job.plan.placement = Placement::v;
+    EXPECT_THAT(check(job), IsEmpty());
+    Job wave = schedule_job(ScheduleKind::hanayo, 4, 16);
+    wave.plan.placement = Placement::v;
+    EXPECT_THAT(check(wave), IsEmpty());
+}
+
+TEST(PlanRules, ASkewTakesAtLeastTwoSteps) {
+    Job job = schedule_job(ScheduleKind::zb_2p, 4, 16);
+    job.plan.skew_steps = 1;
+    EXPECT_THAT(check(job), refusal("a skew of ranks over 1 steps is none", "2 and more"));
+    job.plan.skew_steps = 3;
+    EXPECT_THAT(check(job), IsEmpty());
 }
 
 TEST(PlanRules, VAL_07_HeadsMustDivideByTensorParallelSize) {

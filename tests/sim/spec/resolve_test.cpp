@@ -4,6 +4,7 @@
 #include "sim/error.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/job_request.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 
 namespace foreshard {
 
@@ -244,10 +245,43 @@ TEST(Resolve, NamesThatAreNotKnownAreRefusedWithTheList) {
     expect_change_refused([](JobRequest& r) { r.layout = "Ettx"; }, "--layout", "unknown letter");
 }
 
+TEST(Resolve, SchedulesHaveTheNamesOfOtherPrograms) {
+    const auto kind = [](const std::string& name) {
+        JobRequest request = llama();
+        request.pp = 4;
+        request.gpus = 8;
+        request.schedule = name;
+        return resolve(request).plan.schedule;
+    };
+    for (const char* name : {"GPipe", "ScheduleGPipe", "gpipe"}) EXPECT_EQ(kind(name), ScheduleKind::gpipe) << name;
+    for (const char* name : {"1F1B", "Schedule1F1B", "PipeDream-Flush", "dapple", "DeepSpeed"}) {
+        EXPECT_EQ(kind(name), ScheduleKind::one_f_one_b) << name;
+    }
+    EXPECT_EQ(kind("Interleaved1F1B"), ScheduleKind::interleaved);
+    EXPECT_EQ(kind("ScheduleInterleaved1F1B"), ScheduleKind::interleaved);
+    EXPECT_EQ(kind("LoopedBFS"), ScheduleKind::breadth_first);
+    EXPECT_EQ(kind("InterleavedZeroBubble"), ScheduleKind::interleaved_zb);
+    EXPECT_EQ(kind("ScheduleZBVZeroBubble"), ScheduleKind::zb_v);
+    EXPECT_EQ(kind("ZB-V"), ScheduleKind::zb_v);
+    EXPECT_EQ(kind("DualPipeV"), ScheduleKind::dualpipe_v);
+    EXPECT_EQ(kind("zb_h1"), ScheduleKind::zb_h1);
+    for (const ScheduleTraits& traits : schedule_kinds()) EXPECT_EQ(kind(std::string(traits.id)), traits.kind);
+}
+
+TEST(Resolve, ChunksAreWhatTheScheduleNeeds) {
+    for (const ScheduleTraits& traits : schedule_kinds()) {
+        JobRequest request = llama();
+        request.pp = 4;
+        request.gpus = 4;
+        request.schedule = std::string(traits.id);
+        EXPECT_EQ(resolve(request).plan.vpp, traits.chunks) << traits.id;
+        request.pp = 1;
+        EXPECT_EQ(resolve(request).plan.vpp, 1) << traits.id;
+    }
+}
+
 TEST(Resolve, OptionsOfLaterVersionsAreRefusedNotIgnored) {
     constexpr const char* reason = "is not simulated by this version";
-    expect_change_refused([](JobRequest& r) { r.schedule = "zb-h1"; }, "--schedule", reason);
-    expect_change_refused([](JobRequest& r) { r.skew_steps = 1; }, "--skew-steps", reason);
     expect_change_refused([](JobRequest& r) { r.calibration = "mine.json"; }, "--calibration", reason);
     JobRequest neutral = llama();
     neutral.speed_factor = "1";

@@ -50,7 +50,7 @@ TEST(Validate, WhatCannotBeSimulatedIsSkippedWithItsReason) {
     nlohmann::json gpu = row();
     gpu["norm"]["gpu"] = "abacus";
     nlohmann::json schedule = row();
-    schedule["norm"]["schedule"] = "dualpipe";
+    schedule["norm"]["schedule"] = "sideways";
     nlohmann::json layer = row();
     layer["norm"]["step_time_scope"] = "one layer";
     const Validation validation = validate(read({moe, gpu, schedule, layer}));

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "cli/exit_code.hpp"
+#include "cli/flags.hpp"
+
+/// Writes what was planned in formats of other programs.
+namespace foreshard::cli {
+
+struct ExportOptions {
+    JobFlags job;
+    std::string format = "schedule-csv";
+    std::string output_file = "-";
+};
+
+/// schedule-csv: the grid of actions, as --schedule-file and torch.distributed.pipelining read it.
+/// @throws InputError, UnreadableFile
+ExitCode run_export(const ExportOptions& options);
+
+}  // namespace foreshard::cli
