@@ -61,6 +61,9 @@ Schedule zb_v_schedule(int p, int m, const PassCosts& costs);
 /// repeated and squeezed without raising its peak.
 Schedule v_half_schedule(int p, int m);
 Schedule v_min_schedule(int p, int m);
+/// V-Half whose vocabulary layers all ranks share with two barriers (arXiv 2411.05288, section 5.3): the last stage's
+/// backward comes two turns later, so four more chunks are in flight.
+Schedule v_half_vocabulary_schedule(int p, int m);
 
 /// DeepSeek-V3 (arXiv 2412.19437; deepseek-ai/DualPipe): two directions, two replicas of the weights, fused F&B pairs.
 /// Precondition: p and m even.

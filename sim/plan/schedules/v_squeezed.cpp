@@ -23,6 +23,15 @@ bool is_input_grad(int kind) {
 
 constexpr std::int8_t idle = -1;
 
+/// Turns of a split vocabulary that lie between the last stage's forward and its backward; 0 without one.
+struct Lag {
+    int turns = 0;
+
+    /// Index of the forward that the last stage's I of micro-batch `index` follows: as many turns later, and at the end
+    /// the last there is.
+    int forward_before(int index, int microbatches) const { return std::min(index + turns, microbatches - 1); }
+};
+
 /// Slots of one rank. `at[kind][n]` is the slot of the n-th pass of a kind.
 struct RankSlots {
     std::array<std::vector<int>, kind_count> at;
@@ -101,11 +110,17 @@ int peak_of(const std::vector<std::int8_t>& line, bool has_weights) {
     return peak;
 }
 
+/// Micro-batch whose pass of the kind before must precede `pass` on its rank.
+int index_before(const SlotPass& pass, const Grid& grid, Lag lag) {
+    const bool last_stage = pass.kind == 2 && pass.rank == 0;
+    return last_stage ? lag.forward_before(pass.index, static_cast<int>(grid[0].at[1].size())) : pass.index;
+}
+
 /// Moves passes of the warm-up and the cool-down to earlier free slots, as far as no rank's peak grows beyond the
 /// grid's: `squeeze` of the paper. The steady part keeps its slots.
 class Squeeze {
 public:
-    Squeeze(Grid& grid, bool with_weights) : grid_(grid), with_weights_(with_weights) {
+    Squeeze(Grid& grid, bool with_weights, Lag lag) : grid_(grid), with_weights_(with_weights), lag_(lag) {
         for (RankSlots& rank : grid_) {
             if (with_weights_) put_weights(rank, false);
             lines_.push_back(rank.line());
@@ -138,7 +153,8 @@ private:
             const int neighbour = goes_down(pass.kind) ? pass.rank - 1 : pass.rank + 1;
             const bool exists = neighbour >= 0 && neighbour < static_cast<int>(grid_.size());
             if (exists) after = slot_of(neighbour, pass.kind, pass.index);
-            if (pass.kind > 0) after = std::max(after, slot_of(pass.rank, pass.kind - 1, pass.index));
+            if (pass.kind > 0)
+                after = std::max(after, slot_of(pass.rank, pass.kind - 1, index_before(pass, grid_, lag_)));
         } else {
             after = input_grad_slot(pass.rank, pass.index);
         }
@@ -170,23 +186,24 @@ private:
 
     Grid& grid_;
     bool with_weights_;
+    Lag lag_;
     int peak_ = 0;
     std::vector<std::vector<std::int8_t>> lines_;
 };
 
 /// Every pass starts as soon as its inputs and its rank are ready; the order stays.
-void run_eagerly(Grid& grid) {
+void run_eagerly(Grid& grid, Lag lag) {
     std::vector<int> free(grid.size(), 0);
     const int ranks = static_cast<int>(grid.size());
     for (const SlotPass& pass : in_time_order(grid)) {
         int start = free[pass.rank];
         if (pass.kind < first_w) {
             const int neighbour = goes_down(pass.kind) ? pass.rank - 1 : pass.rank + 1;
-            const auto end = [&](int rank, int kind) {
-                return grid[rank].at[static_cast<std::size_t>(kind)][pass.index] + 1;
+            const auto end = [&](int rank, int kind, int index) {
+                return grid[rank].at[static_cast<std::size_t>(kind)][index] + 1;
             };
-            if (neighbour >= 0 && neighbour < ranks) start = std::max(start, end(neighbour, pass.kind));
-            if (pass.kind > 0) start = std::max(start, end(pass.rank, pass.kind - 1));
+            if (neighbour >= 0 && neighbour < ranks) start = std::max(start, end(neighbour, pass.kind, pass.index));
+            if (pass.kind > 0) start = std::max(start, end(pass.rank, pass.kind - 1, index_before(pass, grid, lag)));
         }
         grid[pass.rank].at[static_cast<std::size_t>(pass.kind)][pass.index] = start;
         free[pass.rank] = start + 1;
@@ -207,10 +224,11 @@ Action action_of(const SlotPass& pass, int p) {
     return {stage, pass.index, passes[static_cast<std::size_t>(pass.kind / 2)]};
 }
 
+constexpr int period = 6;  ///< two chunks of F, I and W
+
 /// @param pattern first slots of the four kinds on a rank
 template <class Pattern>
-Schedule squeezed_schedule(const char* name, int p, int m, Pattern pattern) {
-    constexpr int period = 6;  // two chunks of F, I and W
+Grid squeezed_grid(int p, int m, Pattern pattern, Lag lag = {}) {
     Grid grid(static_cast<std::size_t>(p));
     for (int r = 0; r < p; ++r) {
         const std::array<int, 4> first = pattern(r);
@@ -219,23 +237,68 @@ Schedule squeezed_schedule(const char* name, int p, int m, Pattern pattern) {
         }
     }
     for (const bool with_weights : {true, false}) {
-        Squeeze(grid, with_weights).run();
-        run_eagerly(grid);
+        Squeeze(grid, with_weights, lag).run();
+        run_eagerly(grid, lag);
         drop_weights(grid);
     }
     for (RankSlots& rank : grid) put_weights(rank, true);
+    return grid;
+}
+
+template <class Pattern>
+Schedule squeezed_schedule(const char* name, int p, int m, Pattern pattern) {
     Schedule schedule = blank_schedule(name, Placement::v, p, m, 2);
-    for (const SlotPass& pass : in_time_order(grid)) schedule.actions[pass.rank].push_back(action_of(pass, p));
+    for (const SlotPass& pass : in_time_order(squeezed_grid(p, m, pattern))) {
+        schedule.actions[pass.rank].push_back(action_of(pass, p));
+    }
     return schedule;
+}
+
+/// Slots of V-Half's block on a rank, with the backward `turns` periods later.
+std::array<int, 4> half_block(int p, int r, int turns) {
+    const int later = (p % 2 == 0 ? 3 : 0) + turns * period;
+    return {2 * r, 3 * p - 2 - r, 3 * p + later + 2 * r - 1, 6 * p + later - 2 - r};
+}
+
+/// First slot of every vocabulary turn: right behind a forward of the last stage, which is on rank 0, and one more in
+/// front of its last backward.
+std::vector<int> vocabulary_turns(const Grid& grid) {
+    std::vector<int> turns;
+    for (const int forward : grid[0].at[1]) turns.push_back(forward + 1);
+    turns.push_back(grid[0].at[2].back());
+    return turns;
+}
+
+/// A turn is T of the micro-batch before and S of its own.
+void append_turn(std::vector<Action>& list, int rank, int turn, int microbatches) {
+    if (turn > 0) list.push_back({rank, turn - 1, Pass::vocab_backward});
+    if (turn < microbatches) list.push_back({rank, turn, Pass::vocab_forward});
 }
 
 }  // namespace
 
 Schedule v_half_schedule(int p, int m) {
-    const int extra = p % 2 == 0 ? 3 : 0;
-    return squeezed_schedule("v-half", p, m, [&](int r) {
-        return std::array<int, 4>{2 * r, 3 * p - 2 - r, 3 * p + extra + 2 * r - 1, 6 * p + extra - 2 - r};
-    });
+    return squeezed_schedule("v-half", p, m, [&](int r) { return half_block(p, r, 0); });
+}
+
+Schedule v_half_vocabulary_schedule(int p, int m) {
+    constexpr int barriers = 2;
+    const Grid grid = squeezed_grid(
+        p, m, [&](int r) { return half_block(p, r, barriers); }, Lag{barriers});
+    Schedule schedule = blank_schedule("v-half-vocab-1", Placement::v, p, m, 2);
+    schedule.vocabulary = VocabularySplit::two_barriers;
+    const std::vector<int> turns = vocabulary_turns(grid);
+    std::vector<int> next(static_cast<std::size_t>(p), 0);
+    for (const SlotPass& pass : in_time_order(grid)) {
+        int& turn = next[pass.rank];
+        for (; turn <= m && turns[turn] <= pass.slot; ++turn)
+            append_turn(schedule.actions[pass.rank], pass.rank, turn, m);
+        schedule.actions[pass.rank].push_back(action_of(pass, p));
+    }
+    for (int r = 0; r < p; ++r) {
+        for (; next[r] <= m; ++next[r]) append_turn(schedule.actions[r], r, next[r], m);
+    }
+    return schedule;
 }
 
 Schedule v_min_schedule(int p, int m) {

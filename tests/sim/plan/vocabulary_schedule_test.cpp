@@ -9,6 +9,7 @@
 #include "sim/plan/dry_run.hpp"
 #include "sim/plan/schedule.hpp"
 #include "sim/plan/schedule_csv.hpp"
+#include "sim/plan/schedules.hpp"
 
 /// Vocabulary-parallel 1F1B (arXiv 2411.05288): lists, in-flight counts, closed form of the makespan, and faults.
 namespace foreshard {
@@ -152,6 +153,53 @@ TEST(VocabularySchedule, SurvivesAFile) {
         EXPECT_THROW(parse_schedule_csv("a.csv", to_csv(schedule), shape), InputError);
     }
 }
+
+/// p, m
+class VHalfVocabulary : public testing::TestWithParam<std::tuple<int, int>> {
+protected:
+    int p = std::get<0>(GetParam());
+    int m = std::get<1>(GetParam());
+    Schedule schedule = v_half_vocabulary_schedule(p, m);
+};
+
+TEST_P(VHalfVocabulary, IsValid) {
+    EXPECT_EQ(find_fault(schedule), "");
+}
+
+TEST_P(VHalfVocabulary, HoldsFourChunksMoreThanVHalf) {
+    const DryRun run = dry_run(schedule, unit_costs(2 * p));
+    const int peak = *std::max_element(run.peak_in_flight.begin(), run.peak_in_flight.end());
+    EXPECT_LE(peak, std::min(2 * m, 2 * ((p + 2) / 2) + 4));
+    if (m >= 2 * p && p > 2) {
+        EXPECT_EQ(peak, 2 * ((p + 2) / 2) + 4);
+    }
+}
+
+Picoseconds bubble(const Schedule& schedule, Picoseconds s, Picoseconds t) {
+    PassCosts costs = unit_costs(schedule.stages);
+    costs.vocab_forward = s;
+    costs.vocab_backward = t;
+    return dry_run(schedule, costs).makespan - schedule.microbatches * (6 + s + t);
+}
+
+/// Four more chunks in flight let it squeeze further than V-Half.
+TEST_P(VHalfVocabulary, BubbleIsAtMostThatOfVHalf) {
+    if (m >= 2 * p) {
+        EXPECT_LE(bubble(schedule, 0, 0), bubble(v_half_schedule(p, m), 0, 0));
+    }
+    if (m >= 2 * p && p >= 8 && p % 2 == 0) {
+        EXPECT_EQ(bubble(schedule, 0, 0), 3 * p - 11);
+    }
+    EXPECT_LE(bubble(schedule, 0, 0), 6 * (p - 1));
+}
+
+TEST_P(VHalfVocabulary, VocabularyPassesAddNoMoreThanTheirWork) {
+    EXPECT_LE(bubble(schedule, 1, 2), bubble(schedule, 0, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, VHalfVocabulary,
+                         testing::Combine(testing::Values(2, 3, 4, 5, 6, 7, 8, 16, 24),
+                                          testing::Values(1, 2, 3, 5, 8, 16, 33, 64)));
 
 }  // namespace
 }  // namespace foreshard
