@@ -66,7 +66,7 @@ Schedule make_named(const ParallelPlan& plan, int m, const PassCosts& costs) {
         case ScheduleKind::interlaced:
             return vocabulary_schedule(p, m, *vocabulary_split(plan.schedule));
         case ScheduleKind::v_half_vocab_1:
-            break;
+            return v_half_vocabulary_schedule(p, m);
     }
     return {};
 }
