@@ -203,6 +203,13 @@ PassCosts pass_costs(const Job& job, const CostModel& cost, const NetworkModel& 
         const auto total = [&](Pass pass) { return whole_pass(stage, blocks, pass).total(); };
         costs.stages.push_back({total(Pass::forward), total(Pass::input_grad), total(Pass::weight_grad)});
     }
+    if (vocabulary_shares(job.plan) > 1) {
+        // The entry behind the stages is a rank's share of the vocabulary.
+        const StageTimes::Stage& share = costs.stages.back();
+        costs.vocab_forward = share.forward;
+        costs.vocab_backward = share.input_grad + share.weight_grad;
+        costs.stages.pop_back();
+    }
     for (int rank = 1; rank < job.plan.pp; ++rank) {
         const CommTime time = network.send_recv(pipeline_message(job), share_domain(job, rank - 1, rank));
         costs.hop = std::max(costs.hop, to_picoseconds(time.total()));

@@ -66,7 +66,7 @@ Schedule make_named(const ParallelPlan& plan, int m, const PassCosts& costs) {
         case ScheduleKind::interlaced:
             return vocabulary_schedule(p, m, *vocabulary_split(plan.schedule));
         case ScheduleKind::v_half_vocab_1:
-            return v_half_vocabulary_schedule(p, m);
+            return v_half_vocabulary_schedule(p, m, costs);
     }
     return {};
 }
@@ -76,7 +76,8 @@ Schedule make_named(const ParallelPlan& plan, int m, const PassCosts& costs) {
 bool follows_times(const Job& job) {
     if (job.schedule_file) return false;
     const ScheduleKind kind = job.plan.schedule;
-    return kind == ScheduleKind::zb_1p || kind == ScheduleKind::zb_2p || kind == ScheduleKind::zb_v;
+    return kind == ScheduleKind::zb_1p || kind == ScheduleKind::zb_2p || kind == ScheduleKind::zb_v ||
+           kind == ScheduleKind::v_half_vocab_1;
 }
 
 Schedule make_schedule(const Job& job) {

@@ -62,8 +62,9 @@ Schedule zb_v_schedule(int p, int m, const PassCosts& costs);
 Schedule v_half_schedule(int p, int m);
 Schedule v_min_schedule(int p, int m);
 /// V-Half whose vocabulary layers all ranks share with two barriers (arXiv 2411.05288, section 5.3): the last stage's
-/// backward comes two turns later, so four more chunks are in flight.
-Schedule v_half_vocabulary_schedule(int p, int m);
+/// backward comes two turns later, so four more chunks are in flight. Turns stand where the costs have them: all ranks
+/// take them together, so in another place they hold up the ranks whose passes last longer.
+Schedule v_half_vocabulary_schedule(int p, int m, const PassCosts& costs);
 
 /// DeepSeek-V3 (arXiv 2412.19437; deepseek-ai/DualPipe): two directions, two replicas of the weights, fused F&B pairs.
 /// Precondition: p and m even.

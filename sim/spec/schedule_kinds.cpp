@@ -286,7 +286,7 @@ const std::vector<ScheduleTraits>& table() {
          false,
          "pp > 1",
          "(p-1)(f+b) for b = 2f",
-         "min(m, about 1.5 p)",
+         "min(m, (3p div 2) - r)",
          "nnScaler's interlaced pipeline, as in arXiv 2411.05288"},
         {Kind::v_half_vocab_1,
          "v-half-vocab-1",
@@ -298,7 +298,7 @@ const std::vector<ScheduleTraits>& table() {
          false,
          "pp > 1",
          "about half of 1F1B's",
-         "p + 8 in all",
+         "2 ((p+2) div 2) + 4",
          "arXiv 2411.05288, V-Half with two barriers"},
     };
     return all;

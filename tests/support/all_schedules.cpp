@@ -20,6 +20,7 @@ void add_v(int p, int m, std::vector<Schedule>& all) {
     all.push_back(zb_v_handmade_schedule(p, m));
     all.push_back(v_half_schedule(p, m));
     all.push_back(v_min_schedule(p, m));
+    all.push_back(v_half_vocabulary_schedule(p, m, unit_costs(2 * p)));
     if (m >= 2 * p) all.push_back(dualpipe_v_schedule(p, m));
     all.push_back(hanayo_schedule(p, m, 2));
     all.push_back(hanayo_schedule(p, m, 4));
@@ -37,6 +38,10 @@ std::vector<Schedule> all_schedules(int p, int m) {
                                  zb_h2_schedule(p, m),
                                  zb_1p_schedule(p, m, unit_costs(p)),
                                  zb_2p_schedule(p, m, unit_costs(p))};
+    for (const VocabularySplit split :
+         {VocabularySplit::two_barriers, VocabularySplit::one_barrier, VocabularySplit::interlaced}) {
+        all.push_back(vocabulary_schedule(p, m, split));
+    }
     add_looped(p, m, all);
     add_v(p, m, all);
     if (p % 2 == 0) all.push_back(chimera_schedule(p, m));

@@ -228,7 +228,7 @@ constexpr int period = 6;  ///< two chunks of F, I and W
 
 /// @param pattern first slots of the four kinds on a rank
 template <class Pattern>
-Grid squeezed_grid(int p, int m, Pattern pattern, Lag lag = {}) {
+Grid squeezed_grid(int p, int m, Pattern pattern, Lag lag) {
     Grid grid(static_cast<std::size_t>(p));
     for (int r = 0; r < p; ++r) {
         const std::array<int, 4> first = pattern(r);
@@ -246,9 +246,9 @@ Grid squeezed_grid(int p, int m, Pattern pattern, Lag lag = {}) {
 }
 
 template <class Pattern>
-Schedule squeezed_schedule(const char* name, int p, int m, Pattern pattern) {
+Schedule squeezed_schedule(const char* name, int p, int m, Pattern pattern, Lag lag = {}) {
     Schedule schedule = blank_schedule(name, Placement::v, p, m, 2);
-    for (const SlotPass& pass : in_time_order(squeezed_grid(p, m, pattern))) {
+    for (const SlotPass& pass : in_time_order(squeezed_grid(p, m, pattern, lag))) {
         schedule.actions[pass.rank].push_back(action_of(pass, p));
     }
     return schedule;
@@ -260,13 +260,29 @@ std::array<int, 4> half_block(int p, int r, int turns) {
     return {2 * r, 3 * p - 2 - r, 3 * p + later + 2 * r - 1, 6 * p + later - 2 - r};
 }
 
-/// First slot of every vocabulary turn: right behind a forward of the last stage, which is on rank 0, and one more in
-/// front of its last backward.
-std::vector<int> vocabulary_turns(const Grid& grid) {
-    std::vector<int> turns;
-    for (const int forward : grid[0].at[1]) turns.push_back(forward + 1);
-    turns.push_back(grid[0].at[2].back());
+/// When the vocabulary turns begin in a run of the other passes: with the end of every forward of the last stage, which
+/// is on rank 0, and one more with the start of its last backward.
+std::vector<Picoseconds> vocabulary_turns(const Schedule& schedule, const DryRun& run) {
+    std::vector<Picoseconds> turns;
+    Picoseconds last = 0;
+    for (std::size_t i = 0; i < schedule.actions[0].size(); ++i) {
+        const Action& a = schedule.actions[0][i];
+        if (a.stage + 1 != schedule.stages) continue;
+        if (a.pass == Pass::forward) turns.push_back(run.end[0][i]);
+        if (a.pass == Pass::input_grad) last = run.start[0][i];
+    }
+    turns.push_back(last);
     return turns;
+}
+
+/// Every pass takes time, so that the order of starts is an order of inputs.
+PassCosts positive(PassCosts costs) {
+    for (StageTimes::Stage& stage : costs.stages) {
+        stage.forward = std::max(stage.forward, Picoseconds{1});
+        stage.input_grad = std::max(stage.input_grad, Picoseconds{1});
+        stage.weight_grad = std::max(stage.weight_grad, Picoseconds{1});
+    }
+    return costs;
 }
 
 /// A turn is T of the micro-batch before and S of its own.
@@ -281,23 +297,23 @@ Schedule v_half_schedule(int p, int m) {
     return squeezed_schedule("v-half", p, m, [&](int r) { return half_block(p, r, 0); });
 }
 
-Schedule v_half_vocabulary_schedule(int p, int m) {
+Schedule v_half_vocabulary_schedule(int p, int m, const PassCosts& costs) {
     constexpr int barriers = 2;
-    const Grid grid = squeezed_grid(
-        p, m, [&](int r) { return half_block(p, r, barriers); }, Lag{barriers});
-    Schedule schedule = blank_schedule("v-half-vocab-1", Placement::v, p, m, 2);
-    schedule.vocabulary = VocabularySplit::two_barriers;
-    const std::vector<int> turns = vocabulary_turns(grid);
-    std::vector<int> next(static_cast<std::size_t>(p), 0);
-    for (const SlotPass& pass : in_time_order(grid)) {
-        int& turn = next[pass.rank];
-        for (; turn <= m && turns[turn] <= pass.slot; ++turn)
-            append_turn(schedule.actions[pass.rank], pass.rank, turn, m);
-        schedule.actions[pass.rank].push_back(action_of(pass, p));
-    }
+    const auto block = [&](int r) { return half_block(p, r, barriers); };
+    Schedule schedule = squeezed_schedule("v-half-vocab-1", p, m, block, Lag{barriers});
+    const DryRun run = dry_run(schedule, positive(costs));
+    const std::vector<Picoseconds> turns = vocabulary_turns(schedule, run);
     for (int r = 0; r < p; ++r) {
-        for (; next[r] <= m; ++next[r]) append_turn(schedule.actions[r], r, next[r], m);
+        std::vector<Action> list;
+        int turn = 0;
+        for (std::size_t i = 0; i < schedule.actions[r].size(); ++i) {
+            for (; turn <= m && turns[turn] <= run.start[r][i]; ++turn) append_turn(list, r, turn, m);
+            list.push_back(schedule.actions[r][i]);
+        }
+        for (; turn <= m; ++turn) append_turn(list, r, turn, m);
+        schedule.actions[r] = std::move(list);
     }
+    schedule.vocabulary = VocabularySplit::two_barriers;
     return schedule;
 }
 

@@ -159,7 +159,7 @@ class VHalfVocabulary : public testing::TestWithParam<std::tuple<int, int>> {
 protected:
     int p = std::get<0>(GetParam());
     int m = std::get<1>(GetParam());
-    Schedule schedule = v_half_vocabulary_schedule(p, m);
+    Schedule schedule = v_half_vocabulary_schedule(p, m, unit_costs(2 * p));
 };
 
 TEST_P(VHalfVocabulary, IsValid) {
@@ -195,6 +195,16 @@ TEST_P(VHalfVocabulary, BubbleIsAtMostThatOfVHalf) {
 
 TEST_P(VHalfVocabulary, VocabularyPassesAddNoMoreThanTheirWork) {
     EXPECT_LE(bubble(schedule, 1, 2), bubble(schedule, 0, 0));
+}
+
+/// With other times, too, a micro-batch more costs what it does in V-Half, and its vocabulary passes.
+TEST_P(VHalfVocabulary, SteadyStateIsThatOfVHalf) {
+    if (m < 2 * p) GTEST_SKIP() << "no steady state";
+    const PassCosts costs{std::vector<StageTimes::Stage>(static_cast<std::size_t>(2 * p), {93, 129, 62}), 0, 6, 9};
+    constexpr int more = 8;
+    const auto shared = [&](int n) { return dry_run(v_half_vocabulary_schedule(p, n, costs), costs).makespan; };
+    const auto plain = [&](int n) { return dry_run(v_half_schedule(p, n), costs).makespan; };
+    EXPECT_LE(shared(m + more) - shared(m), plain(m + more) - plain(m) + more * (6 + 9));
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, VHalfVocabulary,
