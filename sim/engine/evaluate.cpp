@@ -8,6 +8,7 @@
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/nccl_network.hpp"
 #include "sim/engine/simulator.hpp"
+#include "sim/plan/op_graph.hpp"
 #include "sim/plan/schedules.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
@@ -128,7 +129,8 @@ std::vector<std::string> model_assumptions(const Job& job) {
 Schedule schedule_of(const Job& job) {
     if (!follows_times(job) || job.stage_times) return make_schedule(job);
     const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
-    return make_schedule(job, pass_costs(job, cost, NcclNetwork(job.cluster, job.software)));
+    const PassCosts costs = pass_costs(job, cost, NcclNetwork(job.cluster, job.software));
+    return make_schedule(job, costs, split_memory(job, build_stage_ops(job, stage_layout(job))));
 }
 
 Evaluation evaluate(const Job& job) {

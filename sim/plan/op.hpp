@@ -68,6 +68,8 @@ struct StageOps {
     std::int64_t parameters() const;
     std::int64_t expert_parameters() const;
     ByteCount saved() const;
+    /// Inputs and output gradients of its linear layers, which a split backward keeps from I to W.
+    ByteCount weight_grad_inputs() const;
 };
 
 }  // namespace foreshard

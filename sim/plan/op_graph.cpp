@@ -119,6 +119,16 @@ ByteCount StageOps::saved() const {
     return bytes;
 }
 
+ByteCount StageOps::weight_grad_inputs() const {
+    double bytes = 0.0;
+    for (const OpBlock& block : blocks) {
+        for (const Op& op : block.weight_grad) {
+            if (op.kind == OpKind::gemm) bytes += block.repeat * op.read.value;
+        }
+    }
+    return static_cast<ByteCount>(bytes);
+}
+
 OpShapes op_shapes(const Job& job) {
     const ModelSpec& model = job.model;
     const int tp = job.plan.tp;

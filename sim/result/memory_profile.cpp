@@ -10,7 +10,11 @@ namespace {
 class RankProfile {
 public:
     RankProfile(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline, int rank)
-        : graph_(graph), buffers_(buffers), timeline_(timeline), in_flight_(graph.stages.size(), 0) {
+        : graph_(graph),
+          buffers_(buffers),
+          timeline_(timeline),
+          in_flight_(graph.stages.size(), 0),
+          held_(graph.stages.size(), 0) {
         memory_.states = buffers.states[static_cast<std::size_t>(rank)];
         memory_.runtime = buffers.runtime_bytes();
     }
@@ -41,7 +45,8 @@ private:
     const Timeline& timeline_;
     RankMemory memory_;
     ByteCount saved_ = 0;
-    std::vector<int> in_flight_;  ///< micro-batches per stage
+    std::vector<int> in_flight_;   ///< micro-batches per stage
+    std::vector<ByteCount> held_;  ///< their saved tensors
 };
 
 /// The live sets are copied at each new maximum only, of which there are few.
@@ -57,7 +62,7 @@ void RankProfile::note(Picoseconds time, ByteCount working, std::int32_t task, B
     memory_.live.clear();
     for (std::size_t s = 0; s < in_flight_.size(); ++s) {
         if (in_flight_[s] == 0) continue;
-        memory_.live.push_back({static_cast<int>(s), in_flight_[s], in_flight_[s] * graph_.stages[s].saved()});
+        memory_.live.push_back({static_cast<int>(s), in_flight_[s], held_[s]});
     }
 }
 
@@ -66,19 +71,19 @@ void RankProfile::pass(std::int32_t id, const Task* next) {
     const PassBuffers& sizes = buffers_.works[static_cast<std::size_t>(task.work)];
     const ByteCount workspace = buffers_.workspace_bytes();
     const auto stage = static_cast<std::size_t>(task.stage);
-    if (task.pass == Pass::forward) {
-        saved_ += sizes.acquired;
-        ++in_flight_[stage];
-    }
+    saved_ += sizes.acquired;
+    held_[stage] += sizes.acquired;
+    if (task.pass == Pass::forward) ++in_flight_[stage];
     note(timeline_.start[static_cast<std::size_t>(id)], workspace + sizes.transient, id, 0);
     // A pass that is cut for gradient buckets gives its saved tensors back with its last part.
     const bool more = next != nullptr && next->kind == TaskKind::pass && next->stage == task.stage &&
                       next->microbatch == task.microbatch && next->pass == task.pass && next->step == task.step;
     const bool finishes = (task.pass == Pass::backward || task.pass == Pass::weight_grad) && !more;
-    if (finishes) {
+    if (!more) {
         saved_ -= sizes.released;
-        --in_flight_[stage];
+        held_[stage] -= sizes.released;
     }
+    if (finishes) --in_flight_[stage];
     const Picoseconds end = timeline_.end[static_cast<std::size_t>(id)];
     if (finishes && sizes.tail > 0) note(end, workspace + sizes.tail, id, 0);
     note(end, workspace, id, 0);
