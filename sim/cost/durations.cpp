@@ -214,6 +214,14 @@ PassCosts pass_costs(const Job& job, const CostModel& cost, const NetworkModel& 
         const CommTime time = network.send_recv(pipeline_message(job), share_domain(job, rank - 1, rank));
         costs.hop = std::max(costs.hop, to_picoseconds(time.total()));
     }
+    if (!job.plan.overlap_p2p.value_or(job.software.structure.overlap_p2p)) {
+        // A rank is held up until its message has arrived.
+        for (StageTimes::Stage& stage : costs.stages) {
+            stage.forward += costs.hop;
+            stage.input_grad += costs.hop;
+        }
+        costs.hop = 0;
+    }
     return costs;
 }
 

@@ -13,6 +13,7 @@
 #include "sim/engine/fluid.hpp"
 #include "sim/engine/simulator.hpp"
 #include "sim/plan/expand.hpp"
+#include "sim/plan/op_graph.hpp"
 #include "sim/plan/schedules.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
@@ -219,7 +220,8 @@ EstimateReport estimate_report(const Evaluation& e) {
 Schedule schedule_of(const Job& job) {
     if (!follows_times(job) || job.stage_times) return make_schedule(job);
     const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
-    return make_schedule(job, pass_costs(job, cost, NcclNetwork(job.cluster, job.software)));
+    const PassCosts costs = pass_costs(job, cost, NcclNetwork(job.cluster, job.software));
+    return make_schedule(job, costs, split_memory(job, build_stage_ops(job, stage_layout(job))));
 }
 
 Evaluation evaluate(const Job& job) {

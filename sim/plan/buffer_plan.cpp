@@ -6,7 +6,6 @@
 #include "sim/plan/data_parallel/shard_buffers.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
-#include "sim/plan/schedules.hpp"
 
 /// Sources of the constants: torch max-allocated figures of 162 vocabulary-parallel and 84 zero-bubble runs
 /// (sail-sg/VocabularyParallelism, arXiv 2411.05288; sail-sg/zero-bubble-pipeline-parallelism, arXiv 2401.10241),
@@ -117,6 +116,12 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     return states;
 }
 
+/// sail WeightGradStore keeps input and output gradient of every linear layer: 32 sbh a layer, M_W of arXiv 2401.10241.
+/// A fully recomputed layer is rebuilt for W and keeps its input only.
+ByteCount kept_until_weight_grad(const Job& job, const OpBlock& block) {
+    return job.plan.recompute == Recompute::full ? block.saved : block.weight_grad_inputs();
+}
+
 class PassSizes {
 public:
     PassSizes(const Job& job, const TaskGraph& graph) : job_(job), graph_(graph), shapes_(op_shapes(job)) {}
@@ -127,8 +132,16 @@ public:
         ByteCount saved = 0;
         for (const OpBlock* block : part) saved += block->saved;
         PassBuffers sizes;
+        ByteCount until_w = 0;
+        for (const OpBlock* block : part) until_w += kept_until_weight_grad(job_, *block);
         if (work.pass == Pass::forward) sizes.acquired = saved;
-        if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.released = saved;
+        if (work.pass == Pass::backward) sizes.released = saved;
+        if (work.pass == Pass::input_grad) {
+            // Output gradients are new; where little else was saved, I leaves more than it found.
+            sizes.acquired = std::max(until_w - saved, ByteCount{0});
+            sizes.released = std::max(saved - until_w, ByteCount{0});
+        }
+        if (work.pass == Pass::weight_grad) sizes.released = until_w;
         sizes.transient = std::max(pass_working_units * shard_units(), loss_working_set(part));
         if (vocabulary_shares(job_.plan) > 1) sizes.transient = vocabulary_working_set();
         const bool rebuilds = work.pass == Pass::weight_grad && job_.plan.recompute == Recompute::full;
@@ -227,6 +240,18 @@ ByteCount BufferPlan::workspace_bytes() const {
 }
 ByteCount BufferPlan::runtime_bytes() const {
     return sum(runtime);
+}
+
+SplitMemory split_memory(const Job& job, const std::vector<StageOps>& stages) {
+    SplitMemory most{0, 0, 0};
+    for (const StageOps& stage : stages) {
+        const ByteCount saved = stage.saved();
+        ByteCount until_w = 0;
+        for (const OpBlock& block : stage.blocks) until_w += block.repeat * kept_until_weight_grad(job, block);
+        if (std::max(saved, until_w) <= most.forward) continue;
+        most = {std::max(saved, until_w), std::max(saved - until_w, ByteCount{0}), until_w};
+    }
+    return most;
 }
 
 BufferPlan plan_buffers(const Job& job, const TaskGraph& graph) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/plan/schedules.hpp"
 #include "sim/plan/task_graph.hpp"
 
 /// Which buffers every rank holds, and from which task to which: the memory report counts them, the runtime allocates
@@ -22,7 +23,7 @@ struct StateBytes {
 /// Buffers of a pass, or of the part of one: `acquired` is held from its start, `released` is given back at its end.
 struct PassBuffers {
     ByteCount acquired = 0;   ///< saved tensors of one micro-batch (forward)
-    ByteCount released = 0;   ///< the same, given back (backward, or weight gradient where split)
+    ByteCount released = 0;   ///< the same, given back (backward; where it is split, a part by I and the rest by W)
     ByteCount transient = 0;  ///< working set while its saved tensors are live
     ByteCount tail = 0;       ///< working set at the very end, its saved tensors already gone
 };
@@ -52,6 +53,9 @@ struct BufferPlan {
     ByteCount workspace_bytes() const;
     ByteCount runtime_bytes() const;
 };
+
+/// What F saves, I gives back and W gives back, of the stage that saves most; for schedules under a memory limit.
+SplitMemory split_memory(const Job& job, const std::vector<StageOps>& stages);
 
 BufferPlan plan_buffers(const Job& job, const TaskGraph& graph);
 

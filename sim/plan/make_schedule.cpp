@@ -18,7 +18,7 @@ Schedule read_schedule_file(const Job& job) {
     return parse_schedule_csv(file.name, file.text, shape);
 }
 
-Schedule make_named(const ParallelPlan& plan, int m, const PassCosts& costs) {
+Schedule make_named(const ParallelPlan& plan, int m, const PassCosts& costs, SplitMemory memory) {
     const int p = plan.pp;
     switch (plan.schedule) {
         case ScheduleKind::none:
@@ -42,13 +42,13 @@ Schedule make_named(const ParallelPlan& plan, int m, const PassCosts& costs) {
         case ScheduleKind::zb_h2:
             return zb_h2_schedule(p, m);
         case ScheduleKind::zb_1p:
-            return zb_1p_schedule(p, m, costs);
+            return zb_1p_schedule(p, m, costs, memory);
         case ScheduleKind::zb_2p:
-            return zb_2p_schedule(p, m, costs);
+            return zb_2p_schedule(p, m, costs, memory);
         case ScheduleKind::interleaved_zb:
             return interleaved_zb_schedule(p, m, plan.vpp, group_size(plan, m));
         case ScheduleKind::zb_v:
-            return zb_v_schedule(p, m, costs);
+            return zb_v_schedule(p, m, costs, memory);
         case ScheduleKind::v_half:
             return v_half_schedule(p, m);
         case ScheduleKind::v_min:
@@ -85,9 +85,9 @@ Schedule make_schedule(const Job& job) {
     return make_schedule(job, unit_costs(stage_count(job)));
 }
 
-Schedule make_schedule(const Job& job, const PassCosts& costs) {
+Schedule make_schedule(const Job& job, const PassCosts& costs, SplitMemory memory) {
     if (job.schedule_file) return read_schedule_file(job);
-    return make_named(job.plan, static_cast<int>(microbatch_count(job)), costs);
+    return make_named(job.plan, static_cast<int>(microbatch_count(job)), costs, memory);
 }
 
 }  // namespace foreshard

@@ -60,6 +60,9 @@ struct OpBlock {
     ByteCount saved = 0;                 ///< held from forward to backward, one repeat, one micro-batch
     ByteCount working_set = 0;           ///< full saved tensors of the layers that recomputation rebuilds at a time
     Flops recompute_flops;               ///< extra work in backward, one repeat
+
+    /// Inputs and output gradients of its linear layers, which a split backward keeps from I to W.
+    ByteCount weight_grad_inputs() const;
 };
 
 /// Everything that one virtual stage does for one micro-batch, in forward order of blocks.

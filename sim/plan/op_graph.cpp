@@ -124,6 +124,14 @@ ByteCount StageOps::saved() const {
     return bytes;
 }
 
+ByteCount OpBlock::weight_grad_inputs() const {
+    double bytes = 0.0;
+    for (const Op& op : weight_grad) {
+        if (op.kind == OpKind::gemm) bytes += op.read.value;
+    }
+    return static_cast<ByteCount>(bytes);
+}
+
 OpShapes op_shapes(const Job& job) {
     const ModelSpec& model = job.model;
     const int tp = job.plan.tp;

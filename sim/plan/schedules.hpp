@@ -45,18 +45,18 @@ struct SplitMemory {
 /// rank holds at most `limit` micro-batches of saved tensors; `limit` p is ZB-1p, 2p is ZB-2p. Costs have one entry per
 /// stage, hop included.
 Schedule zb_auto_schedule(const char* name, int p, int m, const PassCosts& costs, int limit, SplitMemory memory = {});
-Schedule zb_1p_schedule(int p, int m, const PassCosts& costs);
-Schedule zb_2p_schedule(int p, int m, const PassCosts& costs);
+Schedule zb_1p_schedule(int p, int m, const PassCosts& costs, SplitMemory memory = {});
+Schedule zb_2p_schedule(int p, int m, const PassCosts& costs, SplitMemory memory = {});
 
 /// V-shaped placement, two chunks a rank, split backward.
 /// ZB-V of torch.distributed.pipelining (ScheduleZBVZeroBubble); micro-batches of its padding are left out.
 Schedule zb_v_handmade_schedule(int p, int m);
 /// ZB-V as the greedy builder of sail (zerobubble/scheduler/zbv.py) makes it, with saved tensors for at most 2p chunks;
 /// times are the means over stages.
-Schedule zb_v_greedy_schedule(int p, int m, const PassCosts& costs);
+Schedule zb_v_greedy_schedule(int p, int m, const PassCosts& costs, SplitMemory memory = {});
 /// The better of the two, the greedy one for the given and for equal costs, among those that hold at most 2p chunks:
 /// the shorter makespan, then the shorter longest-rank span under the given costs.
-Schedule zb_v_schedule(int p, int m, const PassCosts& costs);
+Schedule zb_v_schedule(int p, int m, const PassCosts& costs, SplitMemory memory = {});
 /// V-Half and V-Min (arXiv 2405.15362; sail zerobubble/scheduler/zbv_greedy.py): a building block of period 6 is
 /// repeated and squeezed without raising its peak.
 Schedule v_half_schedule(int p, int m);
@@ -81,9 +81,9 @@ Schedule hanayo_schedule(int p, int m, int v);
 /// Whether the job's schedule is chosen by the times of passes.
 bool follows_times(const Job& job);
 
-/// The job's schedule; `costs` serve those that follow times. Precondition: check(job) is empty.
+/// The job's schedule; `costs` and `memory` serve those that follow times. Precondition: check(job) is empty.
 /// @throws InputError when a schedule file is malformed or invalid
-Schedule make_schedule(const Job& job, const PassCosts& costs);
+Schedule make_schedule(const Job& job, const PassCosts& costs, SplitMemory memory = {});
 
 /// Asynchronous pipelines: the order of 1F1B, never drained between steps.
 Schedule pipedream_schedule(int p, int m);

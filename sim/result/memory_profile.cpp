@@ -45,7 +45,8 @@ public:
           buffers_(buffers),
           timeline_(timeline),
           changes_(held_changes(graph, buffers, timeline, rank)),
-          in_flight_(graph.stages.size(), 0) {
+          in_flight_(graph.stages.size(), 0),
+          saved_of_(graph.stages.size(), 0) {
         memory_.states = buffers.states[static_cast<std::size_t>(rank)];
         memory_.runtime = buffers.runtime_bytes();
     }
@@ -84,6 +85,7 @@ private:
     ByteCount working_ = 0;  ///< of the task at hand
     std::int32_t task_ = -1;
     std::vector<int> in_flight_;  ///< micro-batches per stage
+    std::vector<ByteCount> saved_of_;  ///< their saved tensors
 };
 
 /// The live sets are copied at each new maximum only, of which there are few.
@@ -101,7 +103,7 @@ void RankProfile::point(Picoseconds time) {
     memory_.live.clear();
     for (std::size_t s = 0; s < in_flight_.size(); ++s) {
         if (in_flight_[s] == 0) continue;
-        memory_.live.push_back({static_cast<int>(s), in_flight_[s], in_flight_[s] * graph_.stages[s].saved()});
+        memory_.live.push_back({static_cast<int>(s), in_flight_[s], saved_of_[s]});
     }
 }
 
@@ -132,14 +134,14 @@ void RankProfile::pass(const Stream& stream, std::int32_t id) {
     const auto stage = static_cast<std::size_t>(task.stage);
     const bool begins = id == stream.first || !same_action(graph_.tasks[static_cast<std::size_t>(id) - 1], task);
     const bool ends = id + 1 == stream.last || !same_action(task, graph_.tasks[static_cast<std::size_t>(id) + 1]);
-    if (task.pass == Pass::forward) {
-        saved_ += sizes.acquired;
-        if (begins) ++in_flight_[stage];
-    }
+    saved_ += sizes.acquired;
+    saved_of_[stage] += sizes.acquired;
+    if (task.pass == Pass::forward && begins) ++in_flight_[stage];
     note(timeline_.start[static_cast<std::size_t>(id)], sizes.transient, id, 0);
     const Picoseconds end = timeline_.end[static_cast<std::size_t>(id)];
     hold_until(end);
     saved_ -= sizes.released;
+    saved_of_[stage] -= sizes.released;
     const bool finishes = task.pass == Pass::backward || task.pass == Pass::weight_grad;
     if (finishes && ends) --in_flight_[stage];
     if (sizes.tail > 0) note(end, sizes.tail, id, 0);

@@ -227,12 +227,12 @@ Schedule zb_auto_schedule(const char* name, int p, int m, const PassCosts& costs
     return std::move(all[best]);
 }
 
-Schedule zb_1p_schedule(int p, int m, const PassCosts& costs) {
-    return zb_auto_schedule("zb-1p", p, m, costs, p);
+Schedule zb_1p_schedule(int p, int m, const PassCosts& costs, SplitMemory memory) {
+    return zb_auto_schedule("zb-1p", p, m, costs, p, memory);
 }
 
-Schedule zb_2p_schedule(int p, int m, const PassCosts& costs) {
-    return zb_auto_schedule("zb-2p", p, m, costs, 2 * p);
+Schedule zb_2p_schedule(int p, int m, const PassCosts& costs, SplitMemory memory) {
+    return zb_auto_schedule("zb-2p", p, m, costs, 2 * p, memory);
 }
 
 }  // namespace foreshard

@@ -18,12 +18,13 @@ enum Way : int { down = 0, up = 1 };
 
 class VBuilder {
 public:
-    VBuilder(int p, int m, const StageTimes::Stage& cost, Picoseconds hop, bool fill_forward, bool fill_backward,
-             const std::vector<Picoseconds>& approved)
+    VBuilder(int p, int m, const StageTimes::Stage& cost, Picoseconds hop, SplitMemory memory, bool fill_forward,
+             bool fill_backward, const std::vector<Picoseconds>& approved)
         : p_(p),
           m_(m),
           cost_(cost),
           hop_(hop),
+          memory_(memory),
           fill_forward_(fill_forward),
           fill_backward_(fill_backward),
           approved_(approved),
@@ -63,7 +64,7 @@ private:
         std::deque<Action> pending;  ///< weight gradients
         Picoseconds now = 0;
         Picoseconds bubble = 0;
-        int held = 0;  ///< in halves of a chunk's saved tensors: F takes two, I and W give one back
+        std::int64_t held = 0;  ///< saved tensors
         int count(int pass, int way) const { return static_cast<int>(end[pass][way].size()); }
     };
     static constexpr int forward_pass = 0;
@@ -89,7 +90,7 @@ private:
         if (rank.count(forward_pass, down) > 0) rank.bubble += start - rank.now;
         rank.now = start + (pass == forward_pass ? cost_.forward : cost_.input_grad);
         rank.end[pass][way].push_back(rank.now);
-        rank.held += pass == forward_pass ? 2 : -1;
+        rank.held += pass == forward_pass ? memory_.forward : -memory_.input_grad;
         const bool second_chunk = (way == up) == (pass == forward_pass);
         const int stage = second_chunk ? 2 * p_ - 1 - r : r;
         rank.actions.push_back({stage, k, pass == forward_pass ? Pass::forward : Pass::input_grad});
@@ -101,12 +102,12 @@ private:
         rank.actions.push_back(rank.pending.front());
         rank.pending.pop_front();
         rank.now += cost_.weight_grad;
-        --rank.held;
+        rank.held -= memory_.weight_grad;
     }
 
-    int limit() const { return 4 * p_; }
+    std::int64_t limit() const { return 2 * p_ * memory_.forward; }
 
-    void make_room(int r, int needed) {
+    void make_room(int r, std::int64_t needed) {
         while (ranks_[r].held + needed > limit()) {
             if (ranks_[r].pending.empty()) throw std::logic_error("zb_v_greedy_schedule: no room");
             weight_grad(r);
@@ -118,8 +119,8 @@ private:
         put(p_ - 1, forward_pass, up);
         for (int r = p_ - 2; r >= 0; --r) {
             const Picoseconds arrival = ranks_[r + 1].end[forward_pass][up].front() + hop_;
-            while (ranks_[r].held + 2 * (2 + 2 * r) <= limit() && ranks_[r].now + cost_.forward <= arrival &&
-                   ranks_[r].count(forward_pass, down) < m_) {
+            while (ranks_[r].held + memory_.forward * (2 + 2 * r) <= limit() &&
+                   ranks_[r].now + cost_.forward <= arrival && ranks_[r].count(forward_pass, down) < m_) {
                 for (int j = 0; j <= r; ++j) put(j, forward_pass, down);
             }
             put(r, forward_pass, up);
@@ -156,7 +157,7 @@ private:
     }
 
     void backward_round() {
-        for (int r = 0; r < p_; ++r) make_room(r, -1);
+        for (int r = 0; r < p_; ++r) make_room(r, -memory_.input_grad);
         std::vector<int> ways;
         for (int r = 0; r < p_; ++r) ways.push_back(backward_way(r));
         for (int r = p_ - 1; r >= 0; --r) {
@@ -189,7 +190,7 @@ private:
         for (int r = 0; r < p_; ++r) {
             const std::optional<int> way = forward_way(r);
             if (!way) continue;
-            make_room(r, 2);
+            make_room(r, memory_.forward);
             const bool waits = has_neighbour(r, *way);
             const int k = ranks_[r].count(forward_pass, *way);
             fill_gap(r, waits ? neighbour_end(r, forward_pass, *way, k) : never, fill_forward_);
@@ -214,6 +215,7 @@ private:
     int m_;
     StageTimes::Stage cost_;
     Picoseconds hop_;
+    SplitMemory memory_;
     bool fill_forward_;
     bool fill_backward_;
     const std::vector<Picoseconds>& approved_;
@@ -234,7 +236,7 @@ StageTimes::Stage mean_cost(const PassCosts& costs) {
 
 }  // namespace
 
-Schedule zb_v_greedy_schedule(int p, int m, const PassCosts& costs) {
+Schedule zb_v_greedy_schedule(int p, int m, const PassCosts& costs, SplitMemory memory) {
     Schedule schedule = blank_schedule("zb-v", Placement::v, p, m, 2);
     const StageTimes::Stage cost = mean_cost(costs);
     std::optional<Picoseconds> best;
@@ -243,7 +245,7 @@ Schedule zb_v_greedy_schedule(int p, int m, const PassCosts& costs) {
             std::vector<Picoseconds> approved;
             // What one pass could not avoid, the next may accept on every rank; repeated while that helps.
             for (std::optional<Picoseconds> last;;) {
-                VBuilder builder(p, m, cost, costs.hop, fill_forward, fill_backward, approved);
+                VBuilder builder(p, m, cost, costs.hop, memory, fill_forward, fill_backward, approved);
                 builder.build();
                 if (last && builder.max_bubble() >= *last) break;
                 last = builder.max_bubble();
@@ -258,12 +260,12 @@ Schedule zb_v_greedy_schedule(int p, int m, const PassCosts& costs) {
     return schedule;
 }
 
-Schedule zb_v_schedule(int p, int m, const PassCosts& costs) {
+Schedule zb_v_schedule(int p, int m, const PassCosts& costs, SplitMemory memory) {
     Schedule best = zb_v_handmade_schedule(p, m);
     const auto figures = [&](const DryRun& run) { return std::pair(run.makespan, longest_rank_span(run)); };
     auto shortest = figures(dry_run(best, costs));
     for (const PassCosts& wanted : {costs, unit_costs(2 * p)}) {
-        Schedule greedy = zb_v_greedy_schedule(p, m, wanted);
+        Schedule greedy = zb_v_greedy_schedule(p, m, wanted, memory);
         const DryRun run = dry_run(greedy, costs);
         const int peak = *std::max_element(run.peak_in_flight.begin(), run.peak_in_flight.end());
         if (peak > 2 * p || figures(run) >= shortest) continue;
