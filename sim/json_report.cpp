@@ -47,6 +47,11 @@ OrderedJson summary_json(const Summary& s) {
     json["memory_capacity_bytes"] = s.memory_capacity;
     json["memory_verdict"] = to_string(s.verdict);
     json["fits"] = s.fits;
+    if (s.staleness) {
+        json["staleness"] = {{"mean", s.staleness->mean}, {"histogram", s.staleness->histogram}};
+        json["learning_rate_scale"] = s.staleness->learning_rate_scale;
+        json["updates_per_s"] = s.staleness->updates_per_s;
+    }
     return json;
 }
 
@@ -72,6 +77,7 @@ OrderedJson memory_json(const Evaluation& e, const RankMemory& m) {
     OrderedJson json = {{"weights", m.states.weights},
                         {"gradients", m.states.gradients},
                         {"optimizer", m.states.optimizer},
+                        {"moments", m.states.moments},
                         {"activations", m.activations},
                         {"buffers", m.buffers},
                         {"gathered", m.gathered},

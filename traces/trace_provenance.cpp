@@ -15,7 +15,8 @@ std::string schedule_in_words(const Job& job) {
 std::string options_in_words(const ParallelPlan& plan) {
     std::string text;
     if (plan.sequence_parallel) text += ", sequence parallel";
-    if (shards_optimizer(plan)) text += ", distributed optimizer";
+    const std::string scheme = data_parallel_in_words(plan);
+    if (!scheme.empty()) text += ", " + scheme;
     if (plan.overlap_grad_reduce) text += ", overlapped gradient reduction";
     if (plan.overlap_param_gather) text += ", overlapped parameter gather";
     if (plan.recompute != Recompute::none) text += fmt::format(", {} recomputation", to_string(plan.recompute));

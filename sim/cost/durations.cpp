@@ -155,6 +155,7 @@ double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank) {
         dense += static_cast<double>(graph.stages[static_cast<std::size_t>(stage)].parameters());
         expert += static_cast<double>(graph.stages[static_cast<std::size_t>(stage)].expert_parameters());
     }
+    if (uses_parameter_server(job.plan) && job.plan.dp > 1) return 0.0;  // the server does
     if (!shards_optimizer(job.plan)) return dense + expert;
     const int shards = shard_size(job.plan);
     return dense / shards + expert / std::min(shards, expert_data_parallel(job));

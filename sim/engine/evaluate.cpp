@@ -9,6 +9,7 @@
 #include "sim/cost/nccl_network.hpp"
 #include "sim/cost/variation.hpp"
 #include "sim/engine/balance.hpp"
+#include "sim/engine/data_parallel_times.hpp"
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/fluid.hpp"
 #include "sim/engine/simulator.hpp"
@@ -21,11 +22,23 @@ namespace foreshard {
 
 namespace {
 
+/// Horovod's reductions depend on times: a dry run fixes them first.
+TaskGraph lowered(const Job& job, const Schedule& schedule) {
+    if (job.stage_times) return lower(job, schedule);
+    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
+    const NcclNetwork network(job.cluster, job.software);
+    return lower(job, schedule, fused_buckets(job, schedule, cost, network));
+}
+
 Durations cost_of(const Job& job, const TaskGraph& graph) {
     if (job.stage_times) return given_durations(*job.stage_times, graph);
     const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
     const NcclNetwork network(job.cluster, job.software);
     return durations(job, graph, cost, network);
+}
+
+Staleness staleness_of(const AsyncSgdResult& result) {
+    return {result.staleness_mean, result.staleness_histogram, result.learning_rate_scale, result.updates_per_s};
 }
 
 /// Costs of the graph's tasks, with what the job says of single ranks.
@@ -37,9 +50,10 @@ Durations varied_cost_of(const Job& job, const TaskGraph& graph) {
 
 /// Links may make replicas differ that are equal otherwise.
 void lower_and_cost(Evaluation& e) {
-    e.graph = lower(e.job, e.schedule);
+    e.graph = lowered(e.job, e.schedule);
     if (replicas_differ(e.job)) e.graph = expand_replicas(e.job, e.graph, e.job.plan.dp);
     e.durations = varied_cost_of(e.job, e.graph);
+    e.async_sgd = serve_learners(e.job, e.graph, e.durations);
     if (e.job.plan.contention == Contention::off) return;
     e.flows = map_flows(e.job, e.graph, e.durations);
     if (e.flows.replicas_alike) return;
@@ -200,6 +214,16 @@ std::vector<std::string> model_assumptions(const Job& job) {
         fmt::format("memory-bound kernels at {:.2f} of the bandwidth of {}",
                     device.memory_ratio / numbers.memory_time_factor, device.id),
         contention_note(job)};
+    if (numbers.dp_contention_ratio > 0.0 && shards_parameters(job.plan)) {
+        notes.push_back(fmt::format("compute beside gathers and reductions loses {:.2f} of their time",
+                                    numbers.dp_contention_ratio));
+    }
+    if (uses_parameter_server(job.plan)) {
+        notes.emplace_back("the parameter server is a queue simulated apart; an executor cannot run this plan");
+    }
+    if (job.plan.data_parallel == DataParallelKind::local_sgd) {
+        notes.push_back(fmt::format("a step bears 1/{} of an outer step", job.plan.local_steps));
+    }
     if (job.plan.cp > 1) notes.emplace_back("context parallel ranks share causal attention evenly; KV moves under it");
     if (job.model.moe) notes.emplace_back("tokens are routed to experts evenly, none is dropped");
     if (job.cluster.fits.empty() && job.gpus > 1) {
@@ -237,6 +261,7 @@ Evaluation evaluate(const Job& job) {
     add_runs(e);
     e.report.communication = communication(e);
     e.report.estimate = estimate_report(e);
+    if (e.async_sgd) e.report.summary.staleness = staleness_of(*e.async_sgd);
     for (std::string& note : schedule_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     for (std::string& note : model_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     return e;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/cost/flow_map.hpp"
+#include "sim/engine/async_sgd.hpp"
 #include "sim/plan/buffer_plan.hpp"
 #include "sim/plan/schedule.hpp"
 #include "sim/plan/task_graph.hpp"
@@ -17,7 +20,8 @@ struct Evaluation {
     TaskGraph graph;
     BufferPlan buffers;
     Durations durations;
-    FlowMap flows;  ///< empty without contention
+    FlowMap flows;                            ///< empty without contention
+    std::optional<AsyncSgdResult> async_sgd;  ///< of plans with a parameter server
     Timeline timeline;
     Report report;
 };

@@ -56,6 +56,8 @@ struct BytesPerParameter {
 /// Outer momentum and the parameters of the last outer step in fp32 (DiLoCo, arXiv 2311.08105).
 constexpr int outer_optimizer_bytes = 8;
 
+constexpr int moment_bytes = 8;  ///< two Adam moments in fp32
+
 /// DDP keeps a bucket copy of every gradient (gradient_as_bucket_view is off by default; pytorch/pytorch PR 41954).
 int bucket_copy_bytes(const Job& job) {
     const bool torch = job.software.structure.gradient_buckets == GradientBuckets::torch;
@@ -86,7 +88,6 @@ int weight_versions(const Job& job, int rank) {
     return job.plan.schedule == ScheduleKind::pipedream_2bw ? pipedream_2bw_versions_held : 1;
 }
 
-/// Whole states are divided over ranks as the scheme says: optimizer (ZeRO-1), gradients (2), parameters (3).
 StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     std::int64_t dense = 0;
     std::int64_t expert = 0;
@@ -94,25 +95,8 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
         dense += graph.stages[static_cast<std::size_t>(stage)].parameters();
         expert += graph.stages[static_cast<std::size_t>(stage)].expert_parameters();
     }
-    const ParallelPlan& plan = job.plan;
-    const BytesPerParameter bytes = bytes_per_parameter(job);
-    const int shards = shard_size(plan);
-    const std::int64_t owned = share(dense, shards) + share(expert, std::min(shards, expert_data_parallel(job)));
-    const std::int64_t all = dense + expert;
-    StateBytes states;
-    states.weights =
-        bytes.weight * (shards_parameters(plan) ? owned : all) * weight_versions(job, static_cast<int>(rank));
-    states.gradients = bytes.gradient * (shards_gradients(plan) ? owned : all) + bytes.gradient_copy * all;
-    states.optimizer = bytes.optimizer * (shards_optimizer(plan) ? owned : all);
-    // Megatron copies 16-bit gradients to fp32 inside the step; a kept partition is that copy already.
-    const bool copies_in_step = bytes.gradient == 2 && bytes.optimizer == 12;
-    states.optimizer_step = copies_in_step ? 4 * (shards_optimizer(plan) ? owned : all) : 0;
-    if (plan.data_parallel == DataParallelKind::local_sgd) states.optimizer += outer_optimizer_bytes * all;
-    if (!plan.offload_optimizer) return states;
-    // On the host: master weights, moments, and with sharded gradients those too (DeepSpeed stage_1_and_2.py).
-    states.optimizer = 0;
-    states.optimizer_step = 0;
-    if (shards_gradients(plan)) states.gradients = 0;
+    StateBytes states = state_bytes(job, dense, expert);
+    states.weights *= weight_versions(job, static_cast<int>(rank));
     return states;
 }
 
@@ -234,6 +218,32 @@ ByteCount sum(const std::vector<NamedBytes>& parts) {
 }
 
 }  // namespace
+
+/// Whole states are divided over ranks as the scheme says: optimizer (ZeRO-1), gradients (2), parameters (3).
+StateBytes state_bytes(const Job& job, std::int64_t dense, std::int64_t expert) {
+    const ParallelPlan& plan = job.plan;
+    const BytesPerParameter bytes = bytes_per_parameter(job);
+    const int shards = shard_size(plan);
+    const std::int64_t owned = share(dense, shards) + share(expert, std::min(shards, expert_data_parallel(job)));
+    const std::int64_t all = dense + expert;
+    StateBytes states;
+    states.weights = bytes.weight * (shards_parameters(plan) ? owned : all);
+    states.gradients = bytes.gradient * (shards_gradients(plan) ? owned : all) + bytes.gradient_copy * all;
+    states.optimizer = bytes.optimizer * (shards_optimizer(plan) ? owned : all);
+    states.moments = moment_bytes * (shards_optimizer(plan) ? owned : all);
+    // Megatron copies 16-bit gradients to fp32 inside the step; a kept partition is that copy already.
+    const bool copies_in_step = bytes.gradient == 2 && bytes.optimizer == 12;
+    states.optimizer_step = copies_in_step ? 4 * (shards_optimizer(plan) ? owned : all) : 0;
+    if (plan.data_parallel == DataParallelKind::local_sgd) states.optimizer += outer_optimizer_bytes * all;
+    const bool at_server = uses_parameter_server(plan) && plan.dp > 1;
+    if (!plan.offload_optimizer && !at_server) return states;
+    // On the host: master weights, moments, and with sharded gradients those too (DeepSpeed stage_1_and_2.py).
+    states.optimizer = 0;
+    states.moments = 0;
+    states.optimizer_step = 0;
+    if (shards_gradients(plan)) states.gradients = 0;
+    return states;
+}
 
 ByteCount BufferPlan::workspace_bytes() const {
     return sum(workspaces);

@@ -16,8 +16,10 @@ struct StateBytes {
     ByteCount weights = 0;
     ByteCount gradients = 0;
     ByteCount optimizer = 0;       ///< master weights and moments
+    ByteCount moments = 0;         ///< of those: Adam moments, which first exist in the first optimizer step
     ByteCount optimizer_step = 0;  ///< fp32 copy of 16-bit gradients, only inside the optimizer task
     ByteCount total() const { return weights + gradients + optimizer; }
+    ByteCount after_load() const { return total() - moments; }  ///< before the first step
 };
 
 /// Buffers of a pass, or of the part of one: `acquired` is held from its start, `released` is given back at its end.
@@ -56,6 +58,9 @@ struct BufferPlan {
 
 /// What F saves, I gives back and W gives back, of the stage that saves most; for schedules under a memory limit.
 SplitMemory split_memory(const Job& job, const std::vector<StageOps>& stages);
+
+/// States of a rank with so many parameters under the job's precision, sharding and framework.
+StateBytes state_bytes(const Job& job, std::int64_t dense, std::int64_t expert);
 
 BufferPlan plan_buffers(const Job& job, const TaskGraph& graph);
 

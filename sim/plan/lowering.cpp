@@ -29,7 +29,7 @@ void Lowering::describe() {
     }
     sync_ = !job_.stage_times;
     group_ = group_placement(job_, Axis::dp);
-    overlap_grad_ = job_.plan.overlap_grad_reduce;
+    overlap_grad_ = job_.plan.overlap_grad_reduce && !uses_parameter_server(job_.plan);
     sharded_ = sync_ && shards_parameters(job_.plan) && group_.size > 1;
     settle_steps();
     blocking_p2p_ = sync_ && !job_.plan.overlap_p2p.value_or(job_.software.structure.overlap_p2p);

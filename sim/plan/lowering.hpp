@@ -74,6 +74,8 @@ private:
     void add_outer_step(int rank, int step);
     void add_one_process_tasks(int rank, int step);
     void connect_one_process(int rank, int step);
+    void add_server_tasks(int rank, int step);
+    void connect_server(int rank, int step);
     void find_shards(int rank);
     void add_shard_items(int rank, int step, int index);
     void add_shard_streams(int rank);

@@ -156,6 +156,27 @@ void Lowering::connect_one_process(int rank, int step) {
     need(mine.optimizer[s], mine.last_reduce[s]);
 }
 
+/// Parameter server: pull before the first forward, push after the last backward. Their times follow from the queue.
+void Lowering::add_server_tasks(int rank, int step) {
+    RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
+    const auto bytes = static_cast<double>(graph_.stages.front().parameters()) * gradient_bytes(job_);
+    const std::int32_t pull = add_task(TaskKind::param_gather, step);
+    add_comm(pull, comm_class({CollectiveKind::broadcast, Axis::dp, Bytes(bytes), 0, 0}));
+    const std::int32_t push = add_task(TaskKind::grad_reduce, step);
+    add_comm(push, comm_class({CollectiveKind::reduce, Axis::dp, Bytes(bytes), 0, 0}));
+    mine.gathers[static_cast<std::size_t>(step)].push_back(pull);
+    mine.reduces[static_cast<std::size_t>(step)].push_back(push);
+    mine.last_reduce.push_back(push);
+}
+
+void Lowering::connect_server(int rank, int step) {
+    const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
+    const auto s = static_cast<std::size_t>(step);
+    need(mine.first_part[s].front(), mine.gathers[s].front());
+    need(mine.reduces[s].front(), mine.last_part[s].back());
+    need(mine.optimizer[s], mine.reduces[s].front());
+}
+
 void Lowering::add_embedding_stream(int rank) {
     const bool end_rank = rank == schedule_.rank_of(0, 0) || rank == schedule_.rank_of(schedule_.stages - 1, 0);
     if (!ties_embedding_across_ranks(job_) || replicated() || !end_rank) return;
@@ -181,6 +202,10 @@ void Lowering::add_data_parallel_streams(int rank) {
                 add_one_process_tasks(rank, step);
                 continue;
             }
+            if (uses_parameter_server(job_.plan)) {
+                add_server_tasks(rank, step);
+                continue;
+            }
             add_reduce_tasks(rank, step);
             const bool any = !mine.reduces[static_cast<std::size_t>(step)].empty();
             mine.last_reduce.push_back(any ? static_cast<std::int32_t>(graph_.tasks.size()) - 1 : -1);
@@ -198,6 +223,10 @@ void Lowering::connect_reduces(int rank, int step) {
         connect_one_process(rank, step);
         return;
     }
+    if (uses_parameter_server(job_.plan) && group_.size > 1) {
+        connect_server(rank, step);
+        return;
+    }
     if (mine.reduces[s].empty()) return;
     if (overlaps_gradients()) {
         assert(mine.reduces[s].size() == mine.bucket_part[s].size());
@@ -212,6 +241,7 @@ void Lowering::connect_gathers(int rank, int step) {
     const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const auto s = static_cast<std::size_t>(step);
     if (mine.gathers[s].empty() || job_.plan.data_parallel == DataParallelKind::dp) return;
+    if (uses_parameter_server(job_.plan)) return;
     for (const std::int32_t gather : mine.gathers[s]) need(gather, mine.optimizer[s]);
     if (!job_.plan.overlap_param_gather) {
         need(mine.step_end[s], mine.gathers[s].back());

@@ -176,6 +176,11 @@ std::map<std::string, double> summary_figures(const Report& report) {
         {"memory_capacity_bytes", static_cast<double>(s.memory_capacity)},
         {"fits", s.fits ? 1.0 : 0.0},
     };
+    if (s.staleness) {
+        figures["staleness.mean"] = s.staleness->mean;
+        figures["learning_rate_scale"] = s.staleness->learning_rate_scale;
+        figures["updates_per_s"] = s.staleness->updates_per_s;
+    }
     if (s.step_time_low_ms) figures["step_time_low_ms"] = *s.step_time_low_ms;
     if (s.step_time_high_ms) figures["step_time_high_ms"] = *s.step_time_high_ms;
     if (s.runs) figures["runs"] = *s.runs;

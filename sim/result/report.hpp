@@ -13,6 +13,14 @@
 /// Everything that is told about a plan, computed from a Timeline.
 namespace foreshard {
 
+/// Of asynchronous plans: updates between a gradient's pull and its use.
+struct Staleness {
+    double mean = 0.0;
+    std::vector<double> histogram;     ///< share of gradients by staleness, sums to 1
+    double learning_rate_scale = 1.0;  ///< mean of 1 / max(staleness, 1)
+    double updates_per_s = 0.0;
+};
+
 /// Numbers that are not known are absent. Times are of the window's step.
 struct Summary {
     double step_time_ms = 0.0;
@@ -45,6 +53,7 @@ struct Summary {
     ByteCount memory_capacity = 0;
     MemoryVerdict verdict = MemoryVerdict::fits;
     bool fits = true;
+    std::optional<Staleness> staleness;
 };
 
 struct RankReport {

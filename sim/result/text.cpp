@@ -19,7 +19,8 @@ std::string degrees(const Job& job) {
     if (plan.cp > 1) text += fmt::format("  cp {}", plan.cp);
     if (plan.ep > 1) text += fmt::format("  ep {}", plan.ep);
     if (plan.sequence_parallel) text += "  sp";
-    if (shards_optimizer(plan)) text += "  distributed optimizer";
+    const std::string scheme = data_parallel_in_words(plan);
+    if (!scheme.empty()) text += "  " + scheme;
     return text;
 }
 

@@ -73,6 +73,14 @@ void check_one_process(const Job& job, Rules& rules) {
     }
 }
 
+/// Horovod's fusion is fixed by a dry run of one backward.
+void check_horovod(const Job& job, Rules& rules) {
+    if (job.plan.data_parallel != DataParallelKind::horovod || job.plan.pp == 1) return;
+    rules.push_back({"data_parallel, pp",
+                     fmt::format("horovod reduces one backward at a time, but pp is {}", job.plan.pp),
+                     "pp 1, or --data-parallel ddp"});
+}
+
 /// The queue of a parameter server is simulated with one learner a GPU.
 void check_parameter_server(const Job& job, Rules& rules) {
     const ParallelPlan& plan = job.plan;
@@ -101,6 +109,7 @@ void check_data_parallel(const Job& job, Rules& rules) {
     check_group("zero_shard_size", plan.zero_shard_size, replicas, rules);
     check_one_process(job, rules);
     check_parameter_server(job, rules);
+    check_horovod(job, rules);
     if (plan.prefetch_layers < 0) rules.push_back({"prefetch_layers", "must not be negative", "0 or 1"});
     if (plan.data_parallel != DataParallelKind::local_sgd) return;
     check_group("local_group_size", plan.local_group_size, replicas, rules);

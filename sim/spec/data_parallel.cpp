@@ -1,5 +1,7 @@
 #include "sim/spec/data_parallel.hpp"
 
+#include <fmt/format.h>
+
 namespace foreshard {
 
 bool is_fsdp(DataParallelKind kind) {
@@ -30,6 +32,21 @@ int shard_size(const ParallelPlan& plan) {
 
 int inner_group_size(const ParallelPlan& plan) {
     return plan.data_parallel == DataParallelKind::local_sgd ? plan.local_group_size : shard_size(plan);
+}
+
+std::string data_parallel_in_words(const ParallelPlan& plan) {
+    std::string text;
+    if (plan.data_parallel != DataParallelKind::ddp) text = to_string(plan.data_parallel);
+    if (is_fsdp(plan.data_parallel)) {
+        if (!plan.reshard_after_forward) text += " kept after forward";
+    } else if (plan.zero_stage >= 2) {
+        text = fmt::format("ZeRO-{}", plan.zero_stage);
+    } else if (shards_optimizer(plan)) {
+        text = "distributed optimizer";
+    }
+    const int shards = shard_size(plan);
+    if (shards_optimizer(plan) && shards < plan.dp * plan.cp) text += fmt::format(" over {} ranks", shards);
+    return text;
 }
 
 int reduced_gradient_bytes(const Job& job) {

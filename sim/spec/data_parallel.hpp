@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "sim/spec/job.hpp"
 
 /// What a plan shards, and over how many ranks. Replicas are the dp x cp ranks that hold the same part of the model.
@@ -21,6 +23,9 @@ int shard_size(const ParallelPlan& plan);
 /// Ranks that agree first, before the rest of the replicas do: the shard group, or the inner group of local SGD.
 /// Equal to the number of replicas when there is one level.
 int inner_group_size(const ParallelPlan& plan);
+
+/// "", "distributed optimizer", "ZeRO-3", "fsdp2, shards of 8", ...: the scheme in words.
+std::string data_parallel_in_words(const ParallelPlan& plan);
 
 /// Bytes of a gradient element on the wire.
 int reduced_gradient_bytes(const Job& job);

@@ -118,6 +118,7 @@ private:
         const bool torch = job_.software.structure.gradient_buckets == GradientBuckets::torch;
         const bool one_process = kind_is(DataParallelKind::dp) || kind_is(DataParallelKind::mirrored);
         const bool always = kind_is(DataParallelKind::horovod) || is_fsdp(plan_.data_parallel) ||
+                            (kind_is(DataParallelKind::local_sgd) && torch) ||
                             (kind_is(DataParallelKind::ddp) && (torch || plan_.zero_stage >= 3));
         plan_.overlap_grad_reduce = flag_or_assume(request_.overlap_grad_reduce, "overlap_grad_reduce", always);
         if (one_process && plan_.overlap_grad_reduce) {

@@ -272,7 +272,14 @@ TEST(PlanRules, VAL_10_SequenceIsAMultipleOfTheJointFactorOfCpAndTp) {
 }
 
 TEST(PlanRules, VAL_11_PipelineWithZero2And3) {
-    GTEST_SKIP() << "ZeRO-2 and ZeRO-3 do not exist yet";
+    Job job = pipeline_job(32, 2, 1, 8);
+    job.plan.zero_stage = 1;
+    job.plan.distributed_optimizer = true;
+    EXPECT_THAT(check(job), IsEmpty());
+    for (const int stage : {2, 3}) {
+        job.plan.zero_stage = stage;
+        EXPECT_THAT(check(job), refusal("accumulates over micro-batches", "zero 1, pp 1"));
+    }
 }
 
 TEST(PlanRules, VAL_12_ExpertParallelSizesHaveTheirOwnProduct) {
