@@ -95,37 +95,40 @@ Picoseconds given_duration(const StageTimes& times, const Work& work) {
     return 0;
 }
 
+CommTime comm_time(const Job& job, const NetworkModel& network, const CommClass& comm, bool local) {
+    if (comm.kind == CollectiveKind::send_recv) return network.send_recv(comm.message, local);
+    return network.collective(comm.kind, comm.message, group_placement(job, comm.axis));
+}
+
+CommDuration round(const CommTime& time) {
+    return {to_picoseconds(time.busy), to_picoseconds(time.latency), to_picoseconds(time.wire), time.blocks};
+}
+
 /// Groups of one axis and equal messages occur once a pipeline rank or replica; their times are computed once.
 class CommTimer {
 public:
     CommTimer(const Job& job, const TaskGraph& graph, const NetworkModel& network)
         : job_(job), graph_(graph), network_(network) {}
 
-    CommTime time(const CommClass& comm) {
-        if (comm.kind != CollectiveKind::send_recv) return collective(comm);
-        const bool local = shares_domain(job_, graph_.places[static_cast<std::size_t>(comm.from_rank)],
-                                         graph_.places[static_cast<std::size_t>(comm.to_rank)]);
-        return known(comm, local, [&] { return network_.send_recv(comm.message, local); });
+    const CommTime& time(const CommClass& comm) {
+        const bool message = comm.kind == CollectiveKind::send_recv;
+        if (!message && comm.axis != Axis::replica) {
+            return known(comm, false, [&] { return comm_time(job_, network_, comm, false); });
+        }
+        const RankPlace& from = graph_.places[static_cast<std::size_t>(comm.from_rank)];
+        const RankPlace& to = graph_.places[static_cast<std::size_t>(comm.to_rank)];
+        const bool local = shares_domain(job_, from, to);
+        if (message) return known(comm, local, [&] { return comm_time(job_, network_, comm, local); });
+        const GroupPlacement pair{2, local ? 2 : 1, local ? 1 : 2};
+        return known(comm, local, [&] { return network_.collective(comm.kind, comm.message, pair); });
     }
 
 private:
-    CommTime collective(const CommClass& comm) {
-        if (comm.axis != Axis::replica) {
-            return known(comm, false, [&] {
-                return network_.collective(comm.kind, comm.message, group_placement(job_, comm.axis));
-            });
-        }
-        const GroupPlacement pair = pair_placement(job_, graph_.places[static_cast<std::size_t>(comm.from_rank)].pp,
-                                                   graph_.places[static_cast<std::size_t>(comm.to_rank)].pp);
-        return known(comm, pair.domains == 1, [&] { return network_.collective(comm.kind, comm.message, pair); });
-    }
-
     template <class Compute>
-    CommTime known(const CommClass& comm, bool local, Compute compute) {
+    const CommTime& known(const CommClass& comm, bool local, Compute compute) {
         const auto key = std::tuple(comm.kind, comm.axis, comm.message.value, local);
         const auto found = times_.find(key);
-        if (found != times_.end()) return found->second;
-        return times_.emplace(key, compute()).first->second;
+        return found != times_.end() ? found->second : times_.emplace(key, compute()).first->second;
     }
 
     const Job& job_;
@@ -142,10 +145,8 @@ WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& bl
 }
 
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm) {
-    const CommTime time = comm.kind == CollectiveKind::send_recv
-                              ? network.send_recv(comm.message, share_domain(job, comm.from_rank, comm.to_rank))
-                              : network.collective(comm.kind, comm.message, group_placement(job, comm.axis));
-    return {to_picoseconds(time.busy), to_picoseconds(time.latency)};
+    const bool local = comm.kind == CollectiveKind::send_recv && share_domain(job, comm.from_rank, comm.to_rank);
+    return round(comm_time(job, network, comm, local));
 }
 
 double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank) {
@@ -180,14 +181,16 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
         result.works.push_back(round(time));
         result.shares.push_back(shares_of(time));
     }
-    CommTimer timer_of_comms(job, graph, network);
+    CommTimer comm_timer(job, graph, network);
     for (const CommClass& comm : graph.comm_classes) {
-        const CommTime time = timer_of_comms.time(comm);
+        const CommTime& time = comm_timer.time(comm);
         const double share = 1.0 / comm.every;
         result.comms.push_back({to_picoseconds(comm.wait + time.busy * share), to_picoseconds(time.latency * share),
                                 to_picoseconds(time.wire * share), time.blocks});
         result.limits.push_back(time.limit);
     }
+    // Full contention is simulated.
+    if (job.plan.contention == Contention::full) return result;
     for (std::size_t i = 0; i < graph.works.size(); ++i) {
         result.works[i].spent[static_cast<std::size_t>(Spent::exposed_dp)] =
             contention(job.software.numbers.dp_contention_ratio, graph.works[i], result.works[i], result.comms);

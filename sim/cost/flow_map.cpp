@@ -126,18 +126,16 @@ public:
 
     FlowMap run() {
         number_flows();
-        for (const auto& [key, flow] : number_) add_flow(key.first, key.second, flow);
+        for (std::size_t f = 0; f < examples_.size(); ++f) add_flow(examples_[f], static_cast<std::int32_t>(f));
         merge_links();
         return std::move(map_);
     }
 
 private:
     void number_flows();
-    void add_flow(std::int32_t comm_class, std::int32_t rank, std::int32_t flow);
-    FlowLoads pair_loads(const CommClass& kind) const;
+    void add_flow(std::int32_t comm, std::int32_t number);
+    FlowLoads pipeline_loads(const CommClass& kind, std::int32_t comm) const;
     FlowLoads group_loads(const CommClass& kind, std::int32_t rank) const;
-    FlowLoads pipeline_loads(const CommClass& kind, std::int32_t rank) const;
-    FlowLoads loads_of(const CommClass& kind, std::int32_t rank) const;
     void add_message(int from, int to, double load, FlowLoads& flow, Loads& loads) const;
     void add_ring(const CommClass& kind, std::vector<int> members, FlowLoads& flow, Loads& loads) const;
     void add_use(int link, double load, FlowLoads& flow, Loads& loads) const {
@@ -152,19 +150,22 @@ private:
     RankGrid grid_;
     Links links_;
     FlowMap map_;
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> number_;
+    std::vector<std::int32_t> examples_;                       ///< per flow: a comm of it
     std::vector<std::vector<std::vector<LinkUse>>> replicas_;  ///< [flow][replica] loads on links before merging
 };
 
 void FlowMapper::number_flows() {
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> number;
     for (std::int32_t c = 0; c < static_cast<std::int32_t>(graph_.comms.size()); ++c) {
         const std::pair key(graph_.comms[static_cast<std::size_t>(c)].comm_class,
                             graph_.rank_of(graph_.members_of(c)[0]));
-        const auto next = static_cast<std::int32_t>(number_.size());
-        map_.flow_of_comm.push_back(number_.emplace(key, next).first->second);
+        const auto next = static_cast<std::int32_t>(number.size());
+        const auto [known, added] = number.emplace(key, next);
+        map_.flow_of_comm.push_back(known->second);
+        if (added) examples_.push_back(c);
     }
-    map_.flows.resize(number_.size());
-    replicas_.resize(number_.size());
+    map_.flows.resize(number.size());
+    replicas_.resize(number.size());
 }
 
 /// Loads count in connections: 1 on both ports of the sender and the receiver.
@@ -212,24 +213,27 @@ void FlowMapper::add_ring(const CommClass& kind, std::vector<int> members, FlowL
     }
 }
 
-/// A pair of pipeline ranks at every tensor and context parallel position.
-FlowLoads FlowMapper::pair_loads(const CommClass& kind) const {
-    const RankPlace from = graph_.places[static_cast<std::size_t>(kind.from_rank)];
-    const RankPlace to = graph_.places[static_cast<std::size_t>(kind.to_rank)];
+/// Members of one pipeline (two that exchange a message, or several in a collective) at every tensor and context
+/// parallel position.
+FlowLoads FlowMapper::pipeline_loads(const CommClass& kind, std::int32_t comm) const {
+    std::vector<RankPlace> places;
+    for (const std::int32_t member : graph_.members_of(comm)) {
+        places.push_back(graph_.places[static_cast<std::size_t>(graph_.rank_of(member))]);
+    }
     FlowLoads flow;
-    const int first = from.replica < 0 ? 0 : from.replica;
-    const int last = from.replica < 0 ? std::max(job_.plan.dp, 1) - 1 : from.replica;
-    for (int dp = first; dp <= last; ++dp) {
+    const int replica = places.front().replica;
+    const int last = replica < 0 ? std::max(job_.plan.dp, 1) - 1 : replica;
+    for (int dp = std::max(replica, 0); dp <= last; ++dp) {
         Loads loads;
         for (int cp = 0; cp < job_.plan.cp; ++cp) {
             for (int tp = 0; tp < job_.plan.tp; ++tp) {
-                const int a = grid_.rank({tp, cp, dp, from.pp});
-                const int b = grid_.rank({tp, cp, dp, to.pp});
+                std::vector<int> ranks;
+                for (const RankPlace& place : places) ranks.push_back(grid_.rank({tp, cp, dp, place.pp}));
                 if (kind.kind == CollectiveKind::send_recv) {
                     flow.bytes = kind.message.value;
-                    add_message(a, b, 1.0, flow, loads);
+                    add_message(ranks[0], ranks[1], 1.0, flow, loads);
                 } else {
-                    add_ring(kind, {a, b}, flow, loads);
+                    add_ring(kind, std::move(ranks), flow, loads);
                 }
             }
         }
@@ -257,39 +261,18 @@ FlowLoads FlowMapper::group_loads(const CommClass& kind, std::int32_t rank) cons
     return flow;
 }
 
-/// All pipeline ranks of a replica, at every tensor and context parallel position.
-FlowLoads FlowMapper::pipeline_loads(const CommClass& kind, std::int32_t rank) const {
-    const int replica = graph_.places[static_cast<std::size_t>(rank)].replica;
-    FlowLoads flow;
-    for (int dp = 0; dp < std::max(job_.plan.dp, 1); ++dp) {
-        if (replica >= 0 && dp != replica) continue;
-        Loads loads;
-        for (int cp = 0; cp < job_.plan.cp; ++cp) {
-            for (int tp = 0; tp < job_.plan.tp; ++tp) {
-                std::vector<int> members;
-                for (int pp = 0; pp < job_.plan.pp; ++pp) members.push_back(grid_.rank({tp, cp, dp, pp}));
-                add_ring(kind, std::move(members), flow, loads);
-            }
-        }
-        flow.replicas.push_back(loads.summed());
-    }
-    return flow;
-}
-
-FlowLoads FlowMapper::loads_of(const CommClass& kind, std::int32_t rank) const {
-    const bool pair = kind.axis == Axis::embedding || kind.axis == Axis::replica;
-    if (kind.kind == CollectiveKind::send_recv || pair) return pair_loads(kind);
-    return kind.axis == Axis::pp ? pipeline_loads(kind, rank) : group_loads(kind, rank);
-}
-
-void FlowMapper::add_flow(std::int32_t comm_class, std::int32_t rank, std::int32_t number) {
+void FlowMapper::add_flow(std::int32_t comm, std::int32_t number) {
+    const std::int32_t comm_class = graph_.comms[static_cast<std::size_t>(comm)].comm_class;
+    const std::int32_t first = graph_.members_of(comm)[0];
     const CommClass& kind = graph_.comm_classes[static_cast<std::size_t>(comm_class)];
     const CommDuration& duration = durations_.comms[static_cast<std::size_t>(comm_class)];
-    FlowLoads loads = loads_of(kind, rank);
+    const bool pipeline = kind.axis == Axis::pp || kind.axis == Axis::embedding || kind.axis == Axis::replica;
+    FlowLoads loads = pipeline ? pipeline_loads(kind, comm) : group_loads(kind, graph_.rank_of(first));
     Flow& flow = map_.flows[static_cast<std::size_t>(number)];
     flow.blocks = duration.blocks;
+    if (!pipeline) flow.least_slowdown = 1.0 + job_.software.numbers.dp_contention_ratio;
     if (duration.busy > 0 && loads.bytes > 0.0) {
-        const double alone = loads.bytes / to_seconds(duration.busy).value;
+        const double alone = loads.bytes / kind.every / to_seconds(duration.busy).value;
         // No communication takes more of a link than there is; what is faster than the model of its links loads them
         // fully.
         flow.demand = std::min(alone, 1.0 / loads.largest_share);

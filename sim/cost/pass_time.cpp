@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "sim/cost/tp_overlap.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -78,14 +80,29 @@ PassTimer::Exposed PassTimer::exposed(const Op& op, Seconds previous) const {
     return {time, std::min(wire, time)};
 }
 
+/// In tiles under its GEMM, whose own time is counted apart; smaller tiles make the GEMM slower, which is counted here.
+PassTimer::Exposed PassTimer::exposed_in_tiles(const Op& op, const Op& gemm) const {
+    const CommTime alone = network_.collective(op.collective, op.message, group(op.axis));
+    const double factor = job_.software.numbers.tp_time_factor;
+    const int tiles = job_.plan.tp;
+    const int together = std::min(tile_streams, tiles);
+    const Seconds tile = cost_.time(row_tiles(gemm, together, tiles)).seconds / together;
+    const Seconds whole = tiled_time(tile, alone.total() * factor, tiles);
+    const Seconds time(std::max(whole.value - cost_.time(gemm).seconds.value, 0.0));
+    return {time, std::min(alone.wire * factor, time)};
+}
+
 PassTime PassTimer::sum(const std::vector<Op>& ops) const {
     PassTime total;
     Seconds previous;
-    for (const Op& op : ops) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const Op& op = ops[i];
         Seconds* share = op.recompute ? &total.recompute : &total.compute;
         Seconds time;
         if (op.kind == OpKind::collective) {
-            const Exposed comm = exposed(op, previous);
+            const int gemm = job_.plan.tp_comm_overlap ? overlapped_gemm(ops, static_cast<int>(i)) : -1;
+            const Exposed comm =
+                gemm >= 0 ? exposed_in_tiles(op, ops[static_cast<std::size_t>(gemm)]) : exposed(op, previous);
             time = comm.time;
             share = op.axis == Axis::tp ? &total.tp : (op.axis == Axis::cp ? &total.cp : &total.ep);
             (group(op.axis).domains > 1 ? total.nic : total.nvlink) += comm.wire;

@@ -57,6 +57,7 @@ public:
         Seconds wire;
     };
     Exposed exposed(const Op& op, Seconds previous) const;
+    Exposed exposed_in_tiles(const Op& op, const Op& gemm) const;
     OpTime kernel(const Op& op) const { return cost_.time(op); }
 
 private:

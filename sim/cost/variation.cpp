@@ -31,10 +31,6 @@ double normal(std::uint64_t key) {
     return std::clamp(radius * std::cos(angle), -cut, cut);
 }
 
-bool everywhere_alike(const Variability& v) {
-    return v.speed.empty() && v.links.empty();
-}
-
 /// Calls visit(global rank, pipeline rank) for each real rank that a simulated one stands for.
 template <class Visit>
 void visit_ranks(const Job& job, const RankGrid& grid, const RankPlace& place, Visit visit) {
@@ -111,7 +107,7 @@ double jitter_factor(const Jitter& jitter, std::int32_t task) {
 void vary(const Job& job, const TaskGraph& graph, Durations& durations) {
     const Variability& v = job.plan.variability;
     durations.jitter = {v.jitter_pct / 100.0, v.seed, 0, job.plan.tp * job.plan.cp};
-    if (everywhere_alike(v)) return;
+    if (v.speed.empty() && v.links.empty()) return;
     const RankGrid grid = rank_grid(job);
     for (const RankPlace& place : graph.places) durations.ranks.push_back(slowest(job, grid, place));
     if (!v.links.empty()) slow_links(job, graph, durations);

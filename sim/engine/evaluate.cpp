@@ -166,9 +166,8 @@ std::string contention_note(const Job& job) {
             note = "concurrent communication shares links max-min fairly, and SMs and memory with compute";
             break;
     }
-    const Variability& v = job.plan.variability;
-    const bool alike = v.speed.empty() && v.links.empty() && v.jitter_pct == 0.0;
-    return note + (alike ? "; all replicas run at the same speed" : "; ranks differ as asked for");
+    return note +
+           (ranks_alike(job.plan.variability) ? "; all replicas run at the same speed" : "; ranks differ as asked for");
 }
 
 /// What the schedule's kind implies, in words.
@@ -236,7 +235,9 @@ EstimateReport estimate_report(const Evaluation& e) {
     const Estimate bound = estimate(e.job, e.schedule);
     const auto step = static_cast<double>(e.timeline.step_time());
     const double gap = step > 0.0 ? 1.0 - static_cast<double>(bound.step_time) / step : 0.0;
-    return {to_milliseconds(bound.step_time), bound.exact, bound.form, gap};
+    const bool shares = e.job.plan.contention != Contention::off;
+    return {to_milliseconds(bound.step_time), bound.exact && !shares,
+            bound.form + (shares ? ", without contention" : ""), gap};
 }
 
 }  // namespace
@@ -263,6 +264,7 @@ Evaluation evaluate(const Job& job) {
     e.report.estimate = estimate_report(e);
     if (e.async_sgd) e.report.summary.staleness = staleness_of(*e.async_sgd);
     for (std::string& note : schedule_assumptions(job)) e.report.assumptions.push_back(std::move(note));
+    if (ranks_alike(job.plan.variability)) e.report.estimate = estimate_report(e);
     for (std::string& note : model_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     return e;
 }

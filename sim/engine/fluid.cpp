@@ -264,7 +264,12 @@ void Fluid::take_device(std::int32_t comm, int sign) {
 
 void Fluid::refresh_compute(Device& device) {
     if (device.task < 0) return;
-    const double rate = 1.0 / compute_slowdown(shares_of(device.task), device_.sm_count, device.blocks, device.memory);
+    const WorkShares& shares = shares_of(device.task);
+    double slowdown = compute_slowdown(shares, device_.sm_count, device.blocks, device.memory);
+    for (const std::int32_t comm : device.comms) {
+        slowdown = std::max(slowdown, 1.0 + shares.kernels * (flow(comm).least_slowdown - 1.0));
+    }
+    const double rate = 1.0 / slowdown;
     Progress& progress = computing_[static_cast<std::size_t>(device.compute)];
     if (rate == progress.rate) return;
     proceed(progress, rate, EventKind::computed, device.compute);

@@ -17,7 +17,8 @@ public:
           replicas_(replicas),
           tasks_(static_cast<std::int32_t>(from.tasks.size())),
           streams_(static_cast<std::int32_t>(from.streams.size())),
-          classes_from_(static_cast<std::size_t>(from.ranks) * static_cast<std::size_t>(replicas)) {}
+          classes_from_(static_cast<std::size_t>(from.ranks) * static_cast<std::size_t>(replicas)),
+          made_(from.comm_classes.size(), -1) {}
 
     TaskGraph run() {
         to_.ranks = from_.ranks * replicas_;
@@ -30,12 +31,14 @@ public:
         to_.layout = from_.layout;
         for (int replica = 0; replica < replicas_; ++replica) copy_replica(replica);
         for (std::int32_t comm = 0; comm < static_cast<std::int32_t>(from_.comms.size()); ++comm) join(comm);
+        rename_classes_of_works();
         return std::move(to_);
     }
 
 private:
     void copy_replica(int replica);
     void join(std::int32_t comm);
+    void rename_classes_of_works();
     void add_comm(const CommClass& comm_class, const std::vector<std::int32_t>& members);
 
     const Job& job_;
@@ -45,6 +48,7 @@ private:
     std::int32_t streams_;
     TaskGraph to_;
     std::vector<std::vector<std::int32_t>> classes_from_;  ///< per simulated rank: classes with this from_rank
+    std::vector<std::int32_t> made_;                       ///< per class of `from`: the first class made of it
 };
 
 void Expansion::copy_replica(int replica) {
@@ -85,7 +89,7 @@ void Expansion::add_comm(const CommClass& wanted, const std::vector<std::int32_t
         to_.comm_members.push_back(member);
         to_.tasks[static_cast<std::size_t>(member)].comm = id;
     }
-    std::vector<std::int32_t>& known = classes_from_[static_cast<std::size_t>(std::max(wanted.from_rank, 0))];
+    std::vector<std::int32_t>& known = classes_from_[static_cast<std::size_t>(wanted.from_rank)];
     const auto same = [&](std::int32_t c) {
         const CommClass& other = to_.comm_classes[static_cast<std::size_t>(c)];
         return other.kind == wanted.kind && other.axis == wanted.axis && other.message == wanted.message &&
@@ -103,24 +107,35 @@ void Expansion::add_comm(const CommClass& wanted, const std::vector<std::int32_t
 
 void Expansion::join(std::int32_t comm) {
     const auto members = from_.members_of(comm);
-    CommClass wanted =
-        from_.comm_classes[static_cast<std::size_t>(from_.comms[static_cast<std::size_t>(comm)].comm_class)];
+    const auto known = static_cast<std::size_t>(from_.comms[static_cast<std::size_t>(comm)].comm_class);
+    const auto add = [&](const std::vector<std::int32_t>& all) {
+        CommClass wanted = from_.comm_classes[known];
+        wanted.from_rank = to_.rank_of(all.front());
+        wanted.to_rank = members.size() == 1 ? wanted.from_rank : to_.rank_of(all.back());
+        add_comm(wanted, all);
+        if (made_[known] < 0) made_[known] = to_.comms.back().comm_class;
+    };
     if (members.size() == 1) {
-        wanted.from_rank = wanted.to_rank = from_.rank_of(members[0]);
-        for (const std::vector<int>& group : replica_groups(job_, wanted.axis)) {
+        for (const std::vector<int>& group : replica_groups(job_, from_.comm_classes[known].axis)) {
             std::vector<std::int32_t> all;
             for (const int replica : group) all.push_back(members[0] + replica * tasks_);
-            add_comm(wanted, all);
+            add(all);
         }
         return;
     }
     for (int replica = 0; replica < replicas_; ++replica) {
         std::vector<std::int32_t> copy(members.begin(), members.end());
         for (std::int32_t& member : copy) member += replica * tasks_;
-        CommClass own = wanted;
-        if (own.from_rank >= 0) own.from_rank += replica * from_.ranks;
-        if (own.to_rank >= 0) own.to_rank += replica * from_.ranks;
-        add_comm(own, copy);
+        add(copy);
+    }
+}
+
+/// Works are shared by all replicas; what runs beside them takes as long in each.
+void Expansion::rename_classes_of_works() {
+    for (Work& work : to_.works) {
+        for (std::int32_t& comm_class : work.under) {
+            if (comm_class >= 0) comm_class = made_[static_cast<std::size_t>(comm_class)];
+        }
     }
 }
 

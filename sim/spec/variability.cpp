@@ -106,6 +106,10 @@ Contention parse_contention(const std::string& text) {
                                  close.empty() ? "" : fmt::format(" (did you mean {}?)", close)));
 }
 
+bool ranks_alike(const Variability& v) {
+    return v.speed.empty() && v.links.empty() && v.jitter_pct == 0.0;
+}
+
 std::vector<SpeedFactor> parse_speed_factors(const std::string& text) {
     const FactorList list("--speed-factor", "0.9, 3:0.9, 8-15:0.9 or pp1:0.9, with commas between", text);
     std::vector<SpeedFactor> factors;

@@ -45,6 +45,9 @@ struct Variability {
     int runs = 1;
 };
 
+/// No factors and no jitter.
+bool ranks_alike(const Variability& variability);
+
 /// "0.9" (every rank), "3:0.9,8-15:0.8" (global ranks), "pp1:0.9" (pipeline ranks); a later entry wins.
 /// @throws InputError naming --speed-factor
 std::vector<SpeedFactor> parse_speed_factors(const std::string& text);

@@ -2,6 +2,7 @@
 
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/link_network.hpp"
+#include "sim/engine/fluid.hpp"
 #include "sim/engine/simulator.hpp"
 #include "sim/sim.hpp"
 #include "sim/spec/catalogue.hpp"
@@ -54,6 +55,48 @@ BENCHMARK(lower_and_simulate)
     ->Args({64, 1024})
     ->Args({64, 4096})
     ->Unit(benchmark::kMillisecond);
+
+/// 8 pipeline ranks, 64 micro-batches, data-parallel replicas that overlap their reductions: with every replica by
+/// itself, so that both paths play the same tasks.
+Job replicated_job(int replicas, const char* contention) {
+    JobRequest request;
+    request.model = "llama3-8b";
+    request.cluster = "dgx-h100";
+    request.software = "megatron-core-te";
+    request.tp = 1;
+    request.pp = 8;
+    request.dp = replicas;
+    request.gbs = 64 * replicas;
+    request.use_distributed_optimizer = true;
+    request.overlap_grad_reduce = true;
+    request.no_symmetry = true;
+    request.contention = contention;
+    return resolve(request);
+}
+
+/// The engine alone; the first argument is the number of replicas, the second 0 off, 1 links, 2 full.
+void play(benchmark::State& state) {
+    static constexpr const char* names[] = {"off", "links", "full"};
+    const Evaluation e = evaluate(replicated_job(static_cast<int>(state.range(0)), names[state.range(1)]));
+    const DeviceSharing device{state.range(1) == 2, e.job.cluster.device.sm_count};
+    for (auto _ : state) {
+        const Timeline timeline = state.range(1) == 0 ? simulate(e.graph, e.durations)
+                                                      : simulate_fluid(e.graph, e.durations, e.flows, device);
+        benchmark::DoNotOptimize(timeline.makespan);
+    }
+    const auto tasks = static_cast<double>(e.graph.tasks.size());
+    state.counters["tasks"] = tasks;
+    state.counters["tasks_per_s"] = benchmark::Counter(tasks, benchmark::Counter::kIsIterationInvariantRate);
+    state.SetLabel(names[state.range(1)]);
+}
+BENCHMARK(play)->ArgsProduct({{1, 8, 64}, {0, 1, 2}})->Unit(benchmark::kMillisecond);
+
+/// A plan of 1,024 ranks, each simulated, with full contention, from schedule to report.
+void thousand_ranks(benchmark::State& state) {
+    const Job job = replicated_job(128, "full");
+    for (auto _ : state) benchmark::DoNotOptimize(evaluate(job).report.summary.step_time_ms);
+}
+BENCHMARK(thousand_ranks)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 void evaluate_large(benchmark::State& state) {
     const Job job = large_job(64, 1024);
