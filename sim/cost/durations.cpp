@@ -139,9 +139,15 @@ private:
 
 }  // namespace
 
-WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass) {
+WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass, Seconds overhead) {
     const auto units = static_cast<std::int32_t>(stage_units(stage).size());
-    return round(sum_units(stage, blocks, {TaskKind::pass, 0, pass, 0, units}));
+    PassTime time = sum_units(stage, blocks, {TaskKind::pass, 0, pass, 0, units});
+    time.host += overhead;
+    return round(time);
+}
+
+Seconds pass_overhead(const Job& job) {
+    return job.plan.pp > 1 ? job.software.numbers.pass_overhead : Seconds(0.0);
 }
 
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm) {
@@ -171,6 +177,9 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
         if (work.kind == TaskKind::pass) {
             const auto stage = static_cast<std::size_t>(work.stage);
             time = sum_units(graph.stages[stage], blocks[stage], work);
+            // A pass that is cut for gradient buckets pays it once.
+            const bool of_stage = work.pass != Pass::vocab_forward && work.pass != Pass::vocab_backward;
+            if (of_stage && work.first_unit == 0) time.host += pass_overhead(job);
         } else if (work.kind == TaskKind::optimizer) {
             const Bytes moved(job.software.numbers.optimizer_bytes_per_parameter *
                               optimizer_parameters(job, graph, work.stage));
@@ -204,14 +213,15 @@ PassCosts pass_costs(const Job& job, const CostModel& cost, const NetworkModel& 
     for (const StageOps& stage : build_stage_ops(job, stage_layout(job))) {
         std::vector<BlockTimes> blocks;
         for (const OpBlock& block : stage.blocks) blocks.push_back(timer.time(block));
-        const auto total = [&](Pass pass) { return whole_pass(stage, blocks, pass).total(); };
+        const auto total = [&](Pass pass) { return whole_pass(stage, blocks, pass, pass_overhead(job)).total(); };
         costs.stages.push_back({total(Pass::forward), total(Pass::input_grad), total(Pass::weight_grad)});
     }
     if (vocabulary_shares(job.plan) > 1) {
         // The entry behind the stages is a rank's share of the vocabulary.
         const StageTimes::Stage& share = costs.stages.back();
-        costs.vocab_forward = share.forward;
-        costs.vocab_backward = share.input_grad + share.weight_grad;
+        const Picoseconds overhead = to_picoseconds(pass_overhead(job));
+        costs.vocab_forward = share.forward - overhead;
+        costs.vocab_backward = share.input_grad + share.weight_grad - 2 * overhead;
         costs.stages.pop_back();
     }
     for (int rank = 1; rank < job.plan.pp; ++rank) {

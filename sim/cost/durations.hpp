@@ -53,8 +53,11 @@ struct Durations {
 /// Costs by the models.
 Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cost, const NetworkModel& network);
 
-/// Time of a whole pass of a stage, from the times of its blocks, rounded like every work.
-WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass);
+/// Time of a whole pass of a stage, from the times of its blocks and its own overhead, rounded like every work.
+WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass, Seconds overhead);
+
+/// What a pipeline's F, B, I and W take beside their kernels; none without a pipeline.
+Seconds pass_overhead(const Job& job);
 
 /// Time of one message or collective, rounded like every comm.
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm);

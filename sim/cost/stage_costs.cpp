@@ -6,18 +6,18 @@
 namespace foreshard {
 
 StageCost StageCoster::compute(const StageContents& contents) const {
-    return price(build_stage_ops(job_, {contents}).front());
+    return price(build_stage_ops(job_, {contents}).front(), pass_overhead(job_));
 }
 
 StageCost StageCoster::vocabulary_share() const {
-    return price(vocabulary_share_ops(job_, op_shapes(job_)));
+    return price(vocabulary_share_ops(job_, op_shapes(job_)), Seconds(0.0));
 }
 
-StageCost StageCoster::price(const StageOps& stage) const {
+StageCost StageCoster::price(const StageOps& stage, Seconds overhead) const {
     std::vector<BlockTimes> blocks;
     blocks.reserve(stage.blocks.size());
     for (const OpBlock& block : stage.blocks) blocks.push_back(timer_.time(block));
-    const auto total = [&](Pass pass) { return whole_pass(stage, blocks, pass).total(); };
+    const auto total = [&](Pass pass) { return whole_pass(stage, blocks, pass, overhead).total(); };
     return {total(Pass::forward),     total(Pass::backward), total(Pass::input_grad),
             total(Pass::weight_grad), stage.parameters(),    stage.expert_parameters()};
 }

@@ -37,7 +37,7 @@ private:
     using Key = std::tuple<bool, int, int, int, bool>;
 
     StageCost compute(const StageContents& contents) const;
-    StageCost price(const StageOps& stage) const;
+    StageCost price(const StageOps& stage, Seconds overhead) const;
 
     const Job& job_;
     PassTimer timer_;

@@ -94,10 +94,11 @@ void write_fields(OrderedJson& out, const Fields& fields, const Owner& owner) {
 }
 
 /// Keys that a file may leave out.
-void read_data_parallel(JsonObject& object, ProfileStructure& structure) {
+void read_optional(JsonObject& object, ProfileStructure& structure) {
     if (object.has("gradient_buckets")) structure.gradient_buckets = object.one_of("gradient_buckets", bucket_names());
     structure.gradient_reduce_bytes = object.optional<int>("gradient_reduce_bytes", Range::not_negative).value_or(0);
     structure.zero_group_in_node = object.optional<bool>("zero_group_in_node").value_or(false);
+    structure.overlap_p2p_chunked = object.optional<bool>("overlap_p2p_chunked").value_or(false);
 }
 
 ProfileStructure read_structure(JsonObject object) {
@@ -110,7 +111,7 @@ ProfileStructure read_structure(JsonObject object) {
     read_fields(object, structure_flags, structure);
     read_fields(object, structure_counts, structure);
     read_fields(object, structure_numbers, structure);
-    read_data_parallel(object, structure);
+    read_optional(object, structure);
     object.finish();
     return structure;
 }
@@ -121,6 +122,8 @@ ProfileNumbers read_numbers(JsonObject object) {
     const auto attention = object.optional<double>("attention_matmul_ratio", Range::ratio);
     numbers.attention_matmul_ratio = attention.value_or(0.0);
     numbers.dp_contention_ratio = object.optional<double>("dp_contention_ratio", Range::not_negative).value_or(0.0);
+    numbers.pass_overhead =
+        Seconds(object.optional<double>("pass_overhead_us", Range::not_negative).value_or(0.0) * micro);
     for (const TimeField& time : times) {
         numbers.*time.member = Seconds(object.required<double>(time.key, Range::not_negative) * time.unit);
     }
@@ -132,6 +135,9 @@ ProfileNumbers read_numbers(JsonObject object) {
 ProfileNumbers read_changes(JsonObject object, ProfileNumbers numbers) {
     for (const auto& field : plain_numbers) {
         if (const auto value = object.optional<double>(field.key, field.range)) numbers.*field.member = *value;
+    }
+    if (const auto overhead = object.optional<double>("pass_overhead_us", Range::not_negative)) {
+        numbers.pass_overhead = Seconds(*overhead * micro);
     }
     if (const auto ratio = object.optional<double>("attention_matmul_ratio", Range::ratio)) {
         numbers.attention_matmul_ratio = *ratio;
@@ -168,6 +174,7 @@ OrderedJson to_json(const ProfileStructure& structure) {
     }
     if (structure.gradient_reduce_bytes > 0) out["gradient_reduce_bytes"] = structure.gradient_reduce_bytes;
     out["zero_group_in_node"] = structure.zero_group_in_node;
+    if (structure.overlap_p2p_chunked) out["overlap_p2p_chunked"] = true;
     return out;
 }
 
@@ -176,6 +183,7 @@ OrderedJson to_json(const ProfileNumbers& numbers) {
     write_fields(out, plain_numbers, numbers);
     if (numbers.attention_matmul_ratio > 0.0) out["attention_matmul_ratio"] = numbers.attention_matmul_ratio;
     if (numbers.dp_contention_ratio > 0.0) out["dp_contention_ratio"] = numbers.dp_contention_ratio;
+    if (numbers.pass_overhead.value > 0.0) out["pass_overhead_us"] = numbers.pass_overhead.value / micro;
     for (const TimeField& time : times) out[time.key] = in_unit((numbers.*time.member).value, time.unit);
     return out;
 }

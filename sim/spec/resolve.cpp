@@ -295,9 +295,14 @@ private:
     }
 
     void settle_rest() {
-        const bool overlaps = job_.software.structure.overlap_p2p;
+        const ProfileStructure& structure = job_.software.structure;
+        const ParallelPlan& plan = job_.plan;
+        const bool chunked = plan.schedule == ScheduleKind::interleaved && structure.overlap_p2p_chunked;
+        // Runtimes of schedules with a split backward post messages ahead and wait for what they receive only.
+        const bool split = !job_.schedule_file && traits_of(plan.schedule).split_backward;
+        const std::string why = split ? "as the schedule's runtimes do" : "by profile " + job_.software.id;
         job_.plan.overlap_p2p =
-            flag_or_assume(request_.overlap_p2p, "overlap_p2p", overlaps, "by profile " + job_.software.id);
+            flag_or_assume(request_.overlap_p2p, "overlap_p2p", structure.overlap_p2p || chunked || split, why);
         job_.plan.contention = parse_contention(value_or_assume<std::string>(request_.contention, "contention", "off"));
         job_.plan.variability = parse_variability(request_);
         job_.plan.no_symmetry = request_.no_symmetry.value_or(false);

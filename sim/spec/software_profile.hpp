@@ -32,7 +32,8 @@ struct ProfileStructure {
     int gradient_copy_bytes_bf16 = 0;  ///< further copies of all gradients that stay in memory (bf16)
     int gradient_partition_bytes = 0;  ///< copy of the rank's shard where the optimizer is sharded
     Precision default_precision = Precision::bf16;
-    bool overlap_p2p = true;  ///< false: the sender's compute stream waits for the transfer
+    bool overlap_p2p = true;           ///< false: the sender's compute stream waits for the transfer
+    bool overlap_p2p_chunked = false;  ///< interleaved schedules overlap all the same (Megatron-LM since 2023)
     bool scatter_gather_p2p = true;
     double sp_extra_all_gather_ratio = 0.0;  ///< backward re-gathers of sequence parallelism, exposed share of 2 AG
     bool fp32_cross_entropy = true;
@@ -60,6 +61,7 @@ struct ProfileNumbers {
     Seconds host_backward;             ///< per layer
     Seconds host_collective;           ///< per collective
     Seconds p2p_latency;
+    Seconds pass_overhead;  ///< of every pass of a pipeline: what lies between two passes, per pass and not per layer
     double p2p_bandwidth_ratio = 0.8;
     double network_bandwidth_ratio = 0.9;
     double optimizer_bytes_per_parameter = 40.0;

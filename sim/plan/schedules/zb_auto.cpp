@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "sim/plan/schedules.hpp"
@@ -194,10 +195,27 @@ private:
 
 namespace {
 
-std::pair<Picoseconds, Picoseconds> figures(const Schedule& schedule, const PassCosts& costs) {
-    const DryRun run = dry_run(schedule, costs);
-    return {longest_rank_span(run), run.makespan};
+/// Most saved tensors on any rank.
+std::int64_t peak_held(const Schedule& schedule, SplitMemory memory) {
+    std::int64_t peak = 0;
+    for (const std::vector<Action>& list : schedule.actions) {
+        std::int64_t held = 0;
+        for (const Action& action : list) {
+            if (action.pass == Pass::forward) held += memory.forward;
+            if (action.pass == Pass::input_grad) held -= memory.input_grad;
+            if (action.pass == Pass::weight_grad) held -= memory.weight_grad;
+            peak = std::max(peak, held);
+        }
+    }
+    return peak;
 }
+
+struct Candidate {
+    Schedule schedule;
+    Picoseconds span = 0;
+    Picoseconds makespan = 0;
+    std::int64_t peak = 0;
+};
 
 /// The variants for one set of costs.
 std::vector<Schedule> variants(const char* name, int p, int m, const PassCosts& costs, int limit, SplitMemory memory) {
@@ -218,13 +236,22 @@ std::vector<Schedule> variants(const char* name, int p, int m, const PassCosts& 
 }  // namespace
 
 Schedule zb_auto_schedule(const char* name, int p, int m, const PassCosts& costs, int limit, SplitMemory memory) {
-    std::vector<Schedule> all = variants(name, p, m, costs, limit, memory);
-    for (Schedule& schedule : variants(name, p, m, unit_costs(p), limit, memory)) all.push_back(std::move(schedule));
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < all.size(); ++i) {
-        if (figures(all[i], costs) < figures(all[best], costs)) best = i;
+    std::vector<Candidate> all;
+    for (const PassCosts& wanted : {costs, unit_costs(p)}) {
+        for (Schedule& schedule : variants(name, p, m, wanted, limit, memory)) {
+            const DryRun run = dry_run(schedule, costs);
+            const std::int64_t peak = peak_held(schedule, memory);
+            all.push_back({std::move(schedule), longest_rank_span(run), run.makespan, peak});
+        }
     }
-    return std::move(all[best]);
+    const auto shorter = [](const Candidate& a, const Candidate& b) { return a.span < b.span; };
+    const Picoseconds shortest = std::min_element(all.begin(), all.end(), shorter)->span;
+    // A thousandth of the span is less than the times are known by: there memory decides.
+    std::erase_if(all, [&](const Candidate& c) { return c.span > shortest + shortest / 1000; });
+    const auto smaller = [](const Candidate& a, const Candidate& b) {
+        return std::tuple(a.peak, a.span, a.makespan) < std::tuple(b.peak, b.span, b.makespan);
+    };
+    return std::move(std::min_element(all.begin(), all.end(), smaller)->schedule);
 }
 
 Schedule zb_1p_schedule(int p, int m, const PassCosts& costs, SplitMemory memory) {
