@@ -7,6 +7,8 @@
 #include "sim/cost/nccl_network.hpp"
 #include "sim/engine/pipeline_bound.hpp"
 #include "sim/plan/parameters.hpp"
+#include "sim/spec/data_parallel.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 
 namespace foreshard {
 
@@ -32,19 +34,32 @@ public:
     }
 
     Estimate run() const {
-        std::optional<ExactEnds> exact = exact_ends(job_, shape_, costs_);
-        const bool known = exact && (job_.stage_times || (!exact->ends.empty() && !overlaps()));
+        if (flows()) return period();
+        const std::optional<ExactEnds> exact = exact_ends(job_, shape_, costs_);
+        const bool known = exact && (job_.stage_times || (!exact->ends.empty() && closed()));
         if (job_.stage_times && known) return {exact->makespan, true, exact->form};
         const std::vector<Picoseconds> ends =
-            exact && !exact->ends.empty() ? exact->ends : earliest_ends(shape_, costs_);
+            exact && !exact->ends.empty() ? exact->ends : earliest_ends(job_, shape_, costs_);
         return {job_.stage_times ? *std::max_element(ends.begin(), ends.end()) : after_sync(ends), known,
                 known ? exact->form + " + sync" : "max over ranks of head + work + tail"};
     }
 
 private:
-    /// Communication that hides under compute has no closed form here.
-    bool overlaps() const {
-        return data_.size > 1 && (job_.plan.overlap_grad_reduce || job_.plan.overlap_param_gather);
+    /// Steps flow into each other: no rank waits for the pipeline to drain.
+    bool flows() const {
+        const bool asynchronous = !job_.schedule_file && traits_of(job_.plan.schedule).asynchronous;
+        return asynchronous || job_.plan.skew_steps > 1;
+    }
+    Estimate period() const;
+    /// One reduction after the pipeline, one gather after the optimizer: plain DDP and ZeRO-1.
+    bool plain() const {
+        return job_.plan.data_parallel == DataParallelKind::ddp && !shards_gradients(job_.plan) &&
+               inner_group_size(job_.plan) == data_.size;
+    }
+    /// Communication that hides under compute, and replicas in two directions, have no closed form here.
+    bool closed() const {
+        const bool hides = job_.plan.overlap_grad_reduce || job_.plan.overlap_param_gather;
+        return shape_.stage_rank.size() == 1 && (data_.size == 1 || (plain() && !hides));
     }
 
     void take_given_costs();
@@ -53,6 +68,11 @@ private:
     Picoseconds after_sync(const std::vector<Picoseconds>& ends) const;
     Picoseconds reduced(std::size_t rank, Picoseconds at) const;
     Picoseconds finished(std::size_t rank, Picoseconds at) const;
+    Picoseconds optimizer(std::size_t rank) const {
+        const double bytes = job_.software.numbers.optimizer_bytes_per_parameter * optimized_[rank];
+        return to_picoseconds(cost_.stream(Bytes(bytes)).seconds);
+    }
+    Picoseconds step_overhead() const { return to_picoseconds(job_.software.numbers.step_overhead); }
     CommDuration comm(CollectiveKind kind, Axis axis, double bytes) const {
         return comm_duration(job_, network_, {kind, axis, Bytes(bytes), 0, 0});
     }
@@ -99,8 +119,8 @@ void StepBound::compute_costs() {
     for (const StageContents& contents : stage_layout(job_)) costs_.stages.push_back(coster.cost(contents));
     price_hops();
     const bool sharded = shards_optimizer(job_.plan);
-    const double replicas = sharded ? job_.plan.dp * job_.plan.cp : 1.0;
-    const double expert_replicas = sharded ? expert_data_parallel(job_) : 1.0;
+    const double replicas = sharded ? shard_size(job_.plan) : 1.0;
+    const double expert_replicas = sharded ? std::min(shard_size(job_.plan), expert_data_parallel(job_)) : 1.0;
     stage_parameters_.resize(static_cast<std::size_t>(shape_.ranks));
     std::vector<double> dense(stage_parameters_.size(), 0.0);
     std::vector<double> expert(stage_parameters_.size(), 0.0);
@@ -128,18 +148,17 @@ void StepBound::compute_costs() {
 }
 
 Picoseconds StepBound::reduced(std::size_t rank, Picoseconds at) const {
-    if (data_.size == 1 || job_.plan.overlap_grad_reduce) return at;
+    if (data_.size == 1 || job_.plan.overlap_grad_reduce || !plain()) return at;
     double elements = 0.0;
     for (const double stage : stage_parameters_[rank]) elements += stage;
     const CollectiveKind kind =
         shards_optimizer(job_.plan) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-    return at + total(comm(kind, Axis::dp, elements * gradient_bytes(job_)));
+    return at + total(comm(kind, Axis::dp, elements * reduced_gradient_bytes(job_)));
 }
 
 Picoseconds StepBound::finished(std::size_t rank, Picoseconds at) const {
-    const ProfileNumbers& numbers = job_.software.numbers;
-    at += to_picoseconds(cost_.stream(Bytes(numbers.optimizer_bytes_per_parameter * optimized_[rank])).seconds);
-    if (data_.size > 1 && shards_optimizer(job_.plan) && !job_.plan.overlap_param_gather) {
+    at += optimizer(rank);
+    if (data_.size > 1 && plain() && shards_optimizer(job_.plan) && !job_.plan.overlap_param_gather) {
         Picoseconds latency = 0;
         for (const double elements : stage_parameters_[rank]) {
             const double bytes = elements * activation_bytes(job_.plan.precision);
@@ -149,7 +168,7 @@ Picoseconds StepBound::finished(std::size_t rank, Picoseconds at) const {
         }
         at += latency;
     }
-    return at + to_picoseconds(numbers.step_overhead);
+    return at + step_overhead();
 }
 
 Picoseconds StepBound::after_sync(const std::vector<Picoseconds>& ends) const {
@@ -165,6 +184,19 @@ Picoseconds StepBound::after_sync(const std::vector<Picoseconds>& ends) const {
     Picoseconds step = 0;
     for (std::size_t r = 0; r < at.size(); ++r) step = std::max(step, finished(r, at[r]));
     return step;
+}
+
+/// A rank runs its passes and updates one after the other; PipeDream updates after every backward.
+Estimate StepBound::period() const {
+    const std::vector<Picoseconds> work = rank_work(shape_, costs_);
+    const bool every = !job_.schedule_file && job_.plan.schedule == ScheduleKind::pipedream;
+    Picoseconds step = 0;
+    for (std::size_t r = 0; r < work.size(); ++r) {
+        Picoseconds updates = 0;
+        if (!job_.stage_times) updates = optimizer(r) * (every ? shape_.microbatches : 1) + step_overhead();
+        step = std::max(step, work[r] + updates);
+    }
+    return {step, false, "max over ranks of work + updates"};
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ struct Estimate {
 /// The bound, for any order of actions: rank r cannot start before a micro-batch has come through the stages before it
 /// (head), must run all its passes one after the other, and when its last gradient has left, that gradient still has to
 /// pass the stages below (tail); then come reduction, optimizer and the step's end. With overlapped gradient reduction
-/// the reduction itself is left out of the bound. Overlapped parameter gathers: the bound is of the steady period.
+/// the reduction itself is left out of the bound. Where steps flow into
+/// each other (overlapped parameter gathers, skewed or asynchronous steps) the bound is of the steady period.
 /// Precondition: check(job) is empty, the schedule is the job's.
 Estimate estimate(const Job& job, const Schedule& schedule);
 

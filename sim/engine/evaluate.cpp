@@ -41,6 +41,24 @@ Staleness staleness_of(const AsyncSgdResult& result) {
     return {result.staleness_mean, result.staleness_histogram, result.learning_rate_scale, result.updates_per_s};
 }
 
+bool graph_is_stale(const Job& job) {
+    return !job.schedule_file && traits_of(job.plan.schedule).asynchronous;
+}
+
+/// Of an asynchronous pipeline: over its ranks, each of which updates on its own.
+Staleness staleness_of(const Job& job, const Timeline& timeline) {
+    const bool every = job.plan.schedule == ScheduleKind::pipedream;
+    Staleness result;
+    result.histogram = every ? pipedream_staleness(job.plan.pp) : pipedream_2bw_staleness();
+    for (std::size_t s = 0; s < result.histogram.size(); ++s) {
+        result.mean += static_cast<double>(s) * result.histogram[s];
+    }
+    result.learning_rate_scale = staleness_scale(result.histogram);
+    const double updates = every ? static_cast<double>(microbatch_count(job)) : 1.0;
+    result.updates_per_s = updates * picoseconds_per_second / static_cast<double>(timeline.step_time());
+    return result;
+}
+
 /// Costs of the graph's tasks, with what the job says of single ranks.
 Durations varied_cost_of(const Job& job, const TaskGraph& graph) {
     Durations durations = cost_of(job, graph);
@@ -261,10 +279,10 @@ Evaluation evaluate(const Job& job) {
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
     add_runs(e);
     e.report.communication = communication(e);
-    e.report.estimate = estimate_report(e);
     if (e.async_sgd) e.report.summary.staleness = staleness_of(*e.async_sgd);
+    if (graph_is_stale(job)) e.report.summary.staleness = staleness_of(job, e.timeline);
     for (std::string& note : schedule_assumptions(job)) e.report.assumptions.push_back(std::move(note));
-    if (ranks_alike(job.plan.variability)) e.report.estimate = estimate_report(e);
+    if (ranks_alike(job.plan.variability) && !e.async_sgd) e.report.estimate = estimate_report(e);
     for (std::string& note : model_assumptions(job)) e.report.assumptions.push_back(std::move(note));
     return e;
 }

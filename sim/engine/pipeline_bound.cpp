@@ -23,6 +23,8 @@ public:
         if (shape.vocabulary) add_vocabulary();
     }
 
+    std::vector<Picoseconds> work() const { return work_; }
+
     std::vector<Picoseconds> ends() const {
         std::vector<Picoseconds> ends(work_.size(), 0);
         for (std::size_t r = 0; r < ends.size(); ++r) {
@@ -240,8 +242,14 @@ PipelineShape pipeline_shape(const Schedule& schedule) {
     return shape;
 }
 
-std::vector<Picoseconds> earliest_ends(const PipelineShape& shape, const PipelineCosts& costs) {
+std::vector<Picoseconds> earliest_ends(const Job& job, const PipelineShape& shape, const PipelineCosts& costs) {
+    // Nothing overlaps there, whatever else holds the ranks up.
+    if (!job.schedule_file && job.plan.schedule == ScheduleKind::naive) return naive_ends(shape, costs).ends;
     return EndBound(shape, costs).ends();
+}
+
+std::vector<Picoseconds> rank_work(const PipelineShape& shape, const PipelineCosts& costs) {
+    return EndBound(shape, costs).work();
 }
 
 std::optional<ExactEnds> exact_ends(const Job& job, const PipelineShape& shape, const PipelineCosts& costs) {

@@ -32,7 +32,10 @@ struct PipelineCosts {
 };
 
 /// Ends of every rank's last pass that no order of actions can undercut.
-std::vector<Picoseconds> earliest_ends(const PipelineShape& shape, const PipelineCosts& costs);
+std::vector<Picoseconds> earliest_ends(const Job& job, const PipelineShape& shape, const PipelineCosts& costs);
+
+/// Time that the passes (and blocking sends) of every rank take: the least period of steps without a flush.
+std::vector<Picoseconds> rank_work(const PipelineShape& shape, const PipelineCosts& costs);
 
 /// Exact ends, where the order admits a closed form; empty elsewhere.
 struct ExactEnds {

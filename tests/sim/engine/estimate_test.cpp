@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/evaluate.hpp"
+#include "sim/spec/schedule_kinds.hpp"
 #include "tests/support/jobs.hpp"
 
 /// The fast path against the engine: equal where it says so, never above it elsewhere.
@@ -67,6 +68,22 @@ TEST(Estimate, BoundsUnevenStages) {
             }
         }
         expect_bound(uneven_job(seed, ScheduleKind::interleaved, p, 2 * p, 2 + static_cast<int>(seed % 2)));
+    }
+}
+
+/// Every schedule, with the engine's costs of a real job and with and without replicas.
+TEST(Estimate, BoundsEverySchedule) {
+    for (const ScheduleTraits& traits : schedule_kinds()) {
+        for (const int dp : {1, 2}) {
+            if (traits.kind == ScheduleKind::none || (traits.asynchronous && dp > 1)) continue;
+            JobRequest request = test::tiny_request(4, 16 * dp);
+            request.gpus = 4 * dp;
+            request.schedule = std::string(traits.id);
+            const Evaluation e = evaluate(test::valid_job(request));
+            ASSERT_TRUE(e.report.estimate.has_value()) << traits.id;
+            EXPECT_GE(e.report.estimate->gap_ratio, 0.0) << traits.id;
+            EXPECT_LT(e.report.estimate->gap_ratio, 0.5) << traits.id;
+        }
     }
 }
 
