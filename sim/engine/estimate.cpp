@@ -5,7 +5,7 @@
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/durations.hpp"
 #include "sim/cost/nccl_network.hpp"
-#include "sim/engine/pipeline_bound.hpp"
+#include "sim/engine/closed_forms.hpp"
 #include "sim/plan/parameters.hpp"
 #include "sim/spec/data_parallel.hpp"
 #include "sim/spec/schedule_kinds.hpp"

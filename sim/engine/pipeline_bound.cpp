@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "sim/engine/closed_forms.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -125,97 +127,6 @@ void EndBound::follow_gradients(std::size_t from, std::vector<Picoseconds>& ends
     }
 }
 
-bool equal_stages(const PipelineCosts& costs) {
-    const StageCost& first = costs.stages.front();
-    return std::all_of(costs.stages.begin(), costs.stages.end(), [&](const StageCost& c) {
-        return c.forward == first.forward && c.backward == first.backward && c.input_grad == first.input_grad &&
-               c.weight_grad == first.weight_grad;
-    });
-}
-
-bool free_hops(const PipelineCosts& costs) {
-    return std::all_of(costs.hop.begin(), costs.hop.end(), [](const std::vector<Picoseconds>& hops) {
-        return std::all_of(hops.begin(), hops.end(), [](Picoseconds hop) { return hop == 0; });
-    });
-}
-
-/// No message takes longer than the pass that follows it on the slowest stage, so links never hold up the flow.
-bool quick_hops(const PipelineCosts& costs) {
-    Picoseconds forward = 0;
-    Picoseconds backward = 0;
-    for (const StageCost& c : costs.stages) {
-        forward = std::max(forward, c.forward);
-        backward = std::max(backward, c.backward);
-    }
-    const std::vector<Picoseconds>& hops = costs.hop.front();
-    return std::all_of(hops.begin(), hops.end(), [&](Picoseconds hop) { return hop <= std::min(forward, backward); });
-}
-
-/// One micro-batch at a time: everything is in one row.
-ExactEnds naive_ends(const PipelineShape& shape, const PipelineCosts& costs) {
-    ExactEnds exact;
-    exact.form = "m (sum f + sum b + 2 sum hop)";
-    Picoseconds round = 0;
-    for (const StageCost& c : costs.stages) round += c.forward + c.backward;
-    for (const Picoseconds hop : costs.hop.front()) round += 2 * hop;
-    exact.makespan = shape.microbatches * round;
-    Picoseconds end = exact.makespan;
-    for (std::size_t s = 0; s < costs.stages.size(); ++s) {
-        exact.ends.push_back(end);
-        end -= costs.stages[s].backward;
-        if (s < costs.hop.front().size()) end -= costs.hop.front()[s];
-    }
-    return exact;
-}
-
-/// Two flow shops of equal jobs, the forwards and the backwards: sum + (m - 1) max each (GPipe, arXiv 1811.06965).
-/// Precondition: quick_hops, or messages that are pure latency.
-ExactEnds gpipe_ends(const PipelineShape& shape, const PipelineCosts& costs) {
-    ExactEnds exact;
-    exact.form = "sum f + (m-1) max f + sum b + (m-1) max b + 2 sum hop";
-    const Picoseconds more = shape.microbatches - 1;
-    Picoseconds sum = 0;
-    Picoseconds slowest = 0;
-    for (const StageCost& c : costs.stages) {
-        sum += c.forward;
-        slowest = std::max(slowest, c.forward);
-    }
-    for (const Picoseconds hop : costs.hop.front()) sum += hop;
-    const Picoseconds turn = sum + more * slowest;
-    sum = 0;
-    slowest = 0;
-    exact.ends.resize(costs.stages.size());
-    for (std::size_t s = costs.stages.size(); s-- > 0;) {
-        sum += costs.stages[s].backward;
-        slowest = std::max(slowest, costs.stages[s].backward);
-        exact.ends[s] = turn + sum + more * slowest;
-        if (s > 0) sum += costs.hop.front()[s - 1];
-    }
-    exact.makespan = exact.ends.front();
-    return exact;
-}
-
-/// 1F1B and interleaved 1F1B of equal stages: (m v + p - 1)(f + b) (arXiv 2104.04473 section 2.2).
-ExactEnds one_f_one_b_ends(const PipelineShape& shape, const PipelineCosts& costs) {
-    ExactEnds exact;
-    exact.form = "(m v + p - 1)(f + b)";
-    const StageCost& c = costs.stages.front();
-    const Picoseconds chunks = shape.stages / shape.ranks;
-    exact.makespan = (shape.microbatches * chunks + shape.ranks - 1) * (c.forward + c.backward);
-    for (int r = 0; r < shape.ranks; ++r) exact.ends.push_back(exact.makespan - r * c.backward);
-    return exact;
-}
-
-/// Vocabulary passes of all ranks fit between the others where a backward lasts two forwards.
-ExactEnds vocabulary_ends(const PipelineShape& shape, const PipelineCosts& costs) {
-    ExactEnds exact;
-    exact.form = "(m + p - 1)(f + b) + m (s + t)";
-    const StageCost& c = costs.stages.front();
-    exact.makespan = (shape.microbatches + shape.ranks - 1) * (c.forward + c.backward) +
-                     shape.microbatches * (costs.vocab_forward + costs.vocab_backward);
-    return exact;
-}
-
 }  // namespace
 
 PipelineShape pipeline_shape(const Schedule& schedule) {
@@ -250,32 +161,6 @@ std::vector<Picoseconds> earliest_ends(const Job& job, const PipelineShape& shap
 
 std::vector<Picoseconds> rank_work(const PipelineShape& shape, const PipelineCosts& costs) {
     return EndBound(shape, costs).work();
-}
-
-std::optional<ExactEnds> exact_ends(const Job& job, const PipelineShape& shape, const PipelineCosts& costs) {
-    if (job.schedule_file || (costs.blocking && shape.ranks > 1)) return std::nullopt;
-    switch (job.plan.schedule) {
-        case ScheduleKind::none:
-        case ScheduleKind::naive:
-            return naive_ends(shape, costs);
-        case ScheduleKind::gpipe:
-            if (!job.stage_times && !quick_hops(costs)) return std::nullopt;
-            return gpipe_ends(shape, costs);
-        case ScheduleKind::one_f_one_b:
-        case ScheduleKind::interleaved:
-            if (!equal_stages(costs) || !free_hops(costs)) return std::nullopt;
-            return one_f_one_b_ends(shape, costs);
-        case ScheduleKind::vocab_1:
-        case ScheduleKind::vocab_2:
-        case ScheduleKind::interlaced:
-            if (!equal_stages(costs) || !free_hops(costs)) return std::nullopt;
-            if (!job.stage_times || costs.stages.front().backward != 2 * costs.stages.front().forward) {
-                return std::nullopt;
-            }
-            return vocabulary_ends(shape, costs);
-        default:
-            return std::nullopt;
-    }
 }
 
 }  // namespace foreshard

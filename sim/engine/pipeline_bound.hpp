@@ -37,12 +37,4 @@ std::vector<Picoseconds> earliest_ends(const Job& job, const PipelineShape& shap
 /// Time that the passes (and blocking sends) of every rank take: the least period of steps without a flush.
 std::vector<Picoseconds> rank_work(const PipelineShape& shape, const PipelineCosts& costs);
 
-/// Exact ends, where the order admits a closed form; empty elsewhere.
-struct ExactEnds {
-    std::vector<Picoseconds> ends;  ///< per rank; empty where only the makespan is known
-    Picoseconds makespan = 0;
-    std::string form;
-};
-std::optional<ExactEnds> exact_ends(const Job& job, const PipelineShape& shape, const PipelineCosts& costs);
-
 }  // namespace foreshard

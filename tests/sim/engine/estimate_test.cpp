@@ -1,6 +1,7 @@
 #include "sim/engine/estimate.hpp"
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -68,6 +69,36 @@ TEST(Estimate, BoundsUnevenStages) {
             }
         }
         expect_bound(uneven_job(seed, ScheduleKind::interleaved, p, 2 * p, 2 + static_cast<int>(seed % 2)));
+    }
+}
+
+/// Equal stages: every schedule that has a closed form, over shapes and times for which it holds.
+TEST(Estimate, ClosedFormsOfEqualStagesHold) {
+    std::map<std::string, int> exact;
+    for (const ScheduleTraits& traits : schedule_kinds()) {
+        if (traits.kind == ScheduleKind::none || traits.asynchronous) continue;
+        for (const int p : {2, 3, 4, 6, 8}) {
+            for (const int m : {p, 2 * p, 3 * p, 4 * p}) {
+                for (const StageTimes::Stage& t :
+                     {StageTimes::Stage{1, 1, 1}, {2, 1, 1}, {4, 4, 3}, {3, 2, 4}, {3, 4, 2}}) {
+                    JobRequest request = test::tiny_request(p, m);
+                    request.schedule = std::string(traits.id);
+                    request.overlap_p2p = true;
+                    StageTimes times;
+                    const bool both = traits.placement == Placement::bidirectional;
+                    times.stages.assign(static_cast<std::size_t>(both ? p : p * traits.chunks), t);
+                    request.stage_times = times;
+                    const Job job = resolve(request);
+                    if (!check(job).empty()) continue;
+                    expect_bound(job);
+                    if (estimate(job, make_schedule(job)).exact) ++exact[std::string(traits.id)];
+                }
+            }
+        }
+    }
+    for (const char* id : {"naive", "gpipe", "1f1b", "interleaved-1f1b", "breadth-first", "zb-h1", "zb-h2", "zb-v",
+                           "interleaved-zb", "v-half", "v-min", "dualpipe", "dualpipe-v", "chimera", "hanayo"}) {
+        EXPECT_GE(exact[id], 6) << id;
     }
 }
 
