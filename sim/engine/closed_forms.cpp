@@ -94,7 +94,8 @@ public:
             case ScheduleKind::breadth_first:
                 return (p_ - 1 + (plan_.vpp - 1) * std::max(Picoseconds{0}, p_ - m_)) * (f_ + b());
             case ScheduleKind::zb_h1:
-                return when(w_ <= i_ && m_ >= 2 * p_, (p_ - 1) * (i_ + std::max(Picoseconds{0}, f_ - w_)));
+                // Ranks start f apart; the makespan cannot lose less than that.
+                return when(m_ >= 2 * p_, (p_ - 1) * std::max(f_, i_ + std::max(Picoseconds{0}, f_ - w_)));
             case ScheduleKind::zb_h2:
             case ScheduleKind::zb_v:
                 return when(unit() && m_ >= 2 * p_ - 1, (p_ - 1) * f_);
