@@ -70,6 +70,34 @@ protected:
 
 constexpr const char* tiny = "simulate --model gpt-tiny --cluster dgx-a100-80g ";
 
+TEST_F(Cli, SchedulesAreListedAndDocumented) {
+    const nlohmann::json schedules = nlohmann::json::parse(run("catalog schedules --json").out);
+    std::ifstream file(std::string(FORESHARD_SOURCE_DIR) + "/docs/schedules.md");
+    const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    for (const auto& schedule : schedules) {
+        EXPECT_THAT(page, HasSubstr("| `" + schedule.at("id").get<std::string>() + "` |"));
+        EXPECT_THAT(page, HasSubstr(schedule.at("bubble").get<std::string>()));
+    }
+    EXPECT_THAT(run("catalog schedules ZBVZeroBubble").out, HasSubstr("zb-v\n"));
+}
+
+TEST_F(Cli, ExportWritesTheGridThatScheduleFileReads) {
+    const std::string job = "--model gpt-tiny --cluster dgx-a100-80g --pp 2 --gbs 4 ";
+    const Outcome grid = run("export --format schedule-csv " + job + "--schedule dualpipe");
+    EXPECT_EQ(grid.code, 0);
+    EXPECT_EQ(grid.out,
+              "0F0,1F2,0F1,1B2,1F3&0B0,1B3,0I1,0W1\n"
+              "0F2,1F0,0F3,1B0,1F1&0B2,1B1,0I3,0W3\n");
+    const std::string path = testing::TempDir() + "export-test.csv";
+    EXPECT_EQ(run("export " + job + "--schedule zb-v -o " + path).code, 0);
+    const auto step = [&](const std::string& flags) {
+        return nlohmann::json::parse(run("simulate " + job + flags + " --json -").out).at("summary").at("step_time_ms");
+    };
+    EXPECT_EQ(step("--overlap-p2p --schedule zb-v"), step("--overlap-p2p --schedule-file " + path + " --placement v"));
+    expect_error("export --format perfetto " + job, 2, "valid: schedule-csv");
+    EXPECT_EQ(run("export --model gpt-tiny --cluster dgx-a100-80g --pp 2 --gbs 2 --schedule dualpipe").code, 3);
+}
+
 }  // namespace
 
 TEST_F(Cli, HelpAndVersionGoToStdout) {
