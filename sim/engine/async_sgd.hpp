@@ -7,7 +7,7 @@
 
 /// Asynchronous SGD at a parameter server as a queue: which times depend on each other decides everything, so it is
 /// simulated apart from task graphs and has no executor twin. n-softsync: Zhang, Gupta, Lian, Liu, "Staleness-aware
-/// Async-SGD" (arXiv 1511.05950); PipeDream: arXiv 1806.03377.
+/// Async-SGD" (arXiv 1511.05950).
 namespace foreshard {
 
 struct AsyncSgdOptions {
@@ -40,10 +40,6 @@ AsyncSgdResult simulate_async_sgd(const AsyncSgdOptions& options);
 
 /// Throughput bound in mini-batches per second: min(learners / (pull + compute + push), 1 / (2 serve + apply / c)).
 double async_sgd_bound(const AsyncSgdOptions& options);
-
-/// Staleness of each stage's gradients under PipeDream's asynchronous 1F1B without flush, as the paper counts it: stage
-/// k = 1 .. p uses weights p - k + 1 updates old. Histogram over stages by staleness 0 .. p; sums to 1.
-std::vector<double> pipedream_staleness(int stages);
 
 /// Step-size factor of a histogram: mean of 1 / max(staleness, 1).
 double staleness_scale(const std::vector<double>& histogram);
