@@ -71,6 +71,33 @@ Picoseconds contention(double ratio, const Work& work, const WorkDuration& durat
     return std::llround(ratio * static_cast<double>(std::min(duration.total(), beside)));
 }
 
+/// DeepSpeed's ZeRO-3 gathers parameter by parameter, and reaches less of the NICs between nodes.
+double zero3_slowdown(const Job& job, const CommClass& comm) {
+    const ProfileNumbers& numbers = job.software.numbers;
+    const bool sharded = shards_parameters(job.plan) && !is_fsdp(job.plan.data_parallel);
+    const bool ours = comm.axis == Axis::dp || comm.axis == Axis::dp_shard;
+    if (!sharded || !ours || numbers.zero3_network_ratio <= 0.0) return 1.0;
+    if (group_placement(job, comm.axis).domains == 1) return 1.0;
+    return numbers.network_bandwidth_ratio / numbers.zero3_network_ratio;
+}
+
+/// One broadcast after the other: each has its start.
+Seconds many_parts(const Job& job, const CommClass& comm) {
+    return comm.parts > 1 ? job.software.numbers.broadcast_latency * comm.parts : Seconds(0.0);
+}
+
+/// PCIe 4.0 x16 to and from pinned memory, and DeepSpeed's CPU Adam over all cores of a host: about 0.1 s for 10^9
+/// parameters (ZeRO-Offload, arXiv 2101.06840), shared by the node's GPUs.
+constexpr double host_link_bytes_per_second = 20e9;
+constexpr double host_adam_parameters_per_second = 1e10;
+
+/// Gradients go to the host, updated weights come back; nothing overlaps.
+Seconds offloaded_update(const Job& job, double parameters) {
+    const double moved = parameters * (gradient_bytes(job) + activation_bytes(job.plan.precision));
+    const double on_host = parameters * std::min(job.cluster.gpus_per_node, job.gpus);
+    return Seconds(moved / host_link_bytes_per_second + on_host / host_adam_parameters_per_second);
+}
+
 bool shares_domain(const Job& job, const RankPlace& a, const RankPlace& b) {
     return a.replica < 0 ? share_domain(job, a.pp, b.pp) : share_domain(job, a.pp, b.pp, a.replica);
 }
@@ -174,12 +201,15 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
     Durations result;
     for (const Work& work : graph.works) {
         PassTime time;
+        Seconds offloaded;
         if (work.kind == TaskKind::pass) {
             const auto stage = static_cast<std::size_t>(work.stage);
             time = sum_units(graph.stages[stage], blocks[stage], work);
             // A pass that is cut for gradient buckets pays it once.
             const bool of_stage = work.pass != Pass::vocab_forward && work.pass != Pass::vocab_backward;
             if (of_stage && work.first_unit == 0) time.host += pass_overhead(job);
+        } else if (work.kind == TaskKind::optimizer && job.plan.offload_optimizer) {
+            offloaded = offloaded_update(job, optimizer_parameters(job, graph, work.stage));
         } else if (work.kind == TaskKind::optimizer) {
             const Bytes moved(job.software.numbers.optimizer_bytes_per_parameter *
                               optimizer_parameters(job, graph, work.stage));
@@ -188,13 +218,15 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
             time.host = job.software.numbers.step_overhead;
         }
         result.works.push_back(round(time));
+        result.works.back().spent[static_cast<std::size_t>(Spent::offload)] = to_picoseconds(offloaded);
         result.shares.push_back(shares_of(time));
     }
     CommTimer comm_timer(job, graph, network);
     for (const CommClass& comm : graph.comm_classes) {
         const CommTime& time = comm_timer.time(comm);
         const double share = 1.0 / comm.every;
-        result.comms.push_back({to_picoseconds(comm.wait + time.busy * share), to_picoseconds(time.latency * share),
+        const Seconds busy = (time.busy * zero3_slowdown(job, comm) + many_parts(job, comm)) * share;
+        result.comms.push_back({to_picoseconds(comm.wait + busy), to_picoseconds(time.latency * share),
                                 to_picoseconds(time.wire * share), time.blocks});
         result.limits.push_back(time.limit);
     }

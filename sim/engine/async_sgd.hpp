@@ -7,7 +7,7 @@
 
 /// Asynchronous SGD at a parameter server as a queue: which times depend on each other decides everything, so it is
 /// simulated apart from task graphs and has no executor twin. n-softsync: Zhang, Gupta, Lian, Liu, "Staleness-aware
-/// Async-SGD" (arXiv 1511.05950); PipeDream: arXiv 1806.03377.
+/// Async-SGD" (arXiv 1511.05950).
 namespace foreshard {
 
 struct AsyncSgdOptions {

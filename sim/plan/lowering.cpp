@@ -114,7 +114,7 @@ std::int32_t Lowering::comm_class(const CommClass& wanted) {
         const CommClass& known = graph_.comm_classes[i];
         if (known.kind == wanted.kind && known.axis == wanted.axis && known.message == wanted.message &&
             known.from_rank == wanted.from_rank && known.to_rank == wanted.to_rank && known.every == wanted.every &&
-            known.wait == wanted.wait) {
+            known.parts == wanted.parts && known.wait == wanted.wait) {
             return static_cast<std::int32_t>(i);
         }
     }

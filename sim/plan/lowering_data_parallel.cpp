@@ -49,7 +49,7 @@ void Lowering::add_reduce(int rank, int step, int stage, double elements, Second
     const auto add = [&](CollectiveKind kind, Axis axis, double size) {
         const std::int32_t id = add_task(TaskKind::grad_reduce, step);
         graph_.tasks[static_cast<std::size_t>(id)].stage = stage;
-        add_comm(id, comm_class({kind, axis, Bytes(size), 0, 0, 1, wait}));
+        add_comm(id, comm_class({kind, axis, Bytes(size), 0, 0, 1, 1, wait}));
         return id;
     };
     const CollectiveKind kind = scatter ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
@@ -89,7 +89,9 @@ void Lowering::add_gather_tasks(int rank, int step) {
         graph_.tasks[static_cast<std::size_t>(id)].stage = stage;
         const double bytes = static_cast<double>(graph_.stages[static_cast<std::size_t>(stage)].parameters()) *
                              activation_bytes(job_.plan.precision);
-        add_comm(id, comm_class({CollectiveKind::all_gather, axis, Bytes(bytes), 0, 0}));
+        const bool broadcasts = job_.software.structure.zero_gathers_by_broadcast;
+        const int parts = broadcasts ? shard_size(job_.plan) : 1;
+        add_comm(id, comm_class({CollectiveKind::all_gather, axis, Bytes(bytes), 0, 0, 1, parts}));
         mine.gathers[static_cast<std::size_t>(step)].push_back(id);
     }
 }

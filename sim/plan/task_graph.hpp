@@ -67,6 +67,7 @@ struct CommClass {
     std::int32_t from_rank = 0;  ///< of a pair: simulated ranks
     std::int32_t to_rank = 0;
     std::int32_t every = 1;  ///< sent once in so many steps; a step bears its share
+    std::int32_t parts = 1;  ///< messages that it is sent in, each with a latency of its own
     Seconds wait{};          ///< from the last member's arrival to the start, e.g. of a coordinator's cycle
 };
 

@@ -61,6 +61,7 @@ std::string exposed(const Summary& s) {
     add("ep", s.exposed_ep_ms);
     add("pp", s.exposed_pp_ms);
     add("dp", s.exposed_dp_ms);
+    if (s.hidden_dp_ms > 0.0) add("hidden dp", s.hidden_dp_ms);
     return figure("exposed communication", milliseconds(total), parts.empty() ? "" : parts);
 }
 

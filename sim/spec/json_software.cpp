@@ -97,6 +97,7 @@ void write_fields(OrderedJson& out, const Fields& fields, const Owner& owner) {
 void read_optional(JsonObject& object, ProfileStructure& structure) {
     if (object.has("gradient_buckets")) structure.gradient_buckets = object.one_of("gradient_buckets", bucket_names());
     structure.gradient_reduce_bytes = object.optional<int>("gradient_reduce_bytes", Range::not_negative).value_or(0);
+    structure.zero_gathers_by_broadcast = object.optional<bool>("zero_gathers_by_broadcast").value_or(false);
     structure.zero_group_in_node = object.optional<bool>("zero_group_in_node").value_or(false);
     structure.overlap_p2p_chunked = object.optional<bool>("overlap_p2p_chunked").value_or(false);
 }
@@ -116,14 +117,40 @@ ProfileStructure read_structure(JsonObject object) {
     return structure;
 }
 
+/// Numbers that a file may leave out: zero then.
+constexpr std::array<Field<ProfileNumbers, double>, 2> optional_numbers = {
+    {{"dp_contention_ratio", &ProfileNumbers::dp_contention_ratio, Range::not_negative},
+     {"zero3_network_ratio", &ProfileNumbers::zero3_network_ratio, Range::ratio}}};
+constexpr std::array<TimeField, 2> optional_times = {
+    {{"broadcast_latency_us", &ProfileNumbers::broadcast_latency, micro},
+     {"pass_overhead_us", &ProfileNumbers::pass_overhead, micro}}};
+
+void read_optional(JsonObject& object, ProfileNumbers& numbers) {
+    for (const auto& field : optional_numbers) {
+        if (const auto value = object.optional<double>(field.key, field.range)) numbers.*field.member = *value;
+    }
+    for (const TimeField& time : optional_times) {
+        const auto value = object.optional<double>(time.key, Range::not_negative);
+        if (value) numbers.*time.member = Seconds(*value * time.unit);
+    }
+}
+
+void write_optional(OrderedJson& out, const ProfileNumbers& numbers) {
+    for (const auto& field : optional_numbers) {
+        if (numbers.*field.member > 0.0) out[field.key] = numbers.*field.member;
+    }
+    for (const TimeField& time : optional_times) {
+        const double value = (numbers.*time.member).value;
+        if (value > 0.0) out[time.key] = in_unit(value, time.unit);
+    }
+}
+
 ProfileNumbers read_numbers(JsonObject object) {
     ProfileNumbers numbers;
     read_fields(object, plain_numbers, numbers);
     const auto attention = object.optional<double>("attention_matmul_ratio", Range::ratio);
     numbers.attention_matmul_ratio = attention.value_or(0.0);
-    numbers.dp_contention_ratio = object.optional<double>("dp_contention_ratio", Range::not_negative).value_or(0.0);
-    numbers.pass_overhead =
-        Seconds(object.optional<double>("pass_overhead_us", Range::not_negative).value_or(0.0) * micro);
+    read_optional(object, numbers);
     for (const TimeField& time : times) {
         numbers.*time.member = Seconds(object.required<double>(time.key, Range::not_negative) * time.unit);
     }
@@ -142,9 +169,7 @@ ProfileNumbers read_changes(JsonObject object, ProfileNumbers numbers) {
     if (const auto ratio = object.optional<double>("attention_matmul_ratio", Range::ratio)) {
         numbers.attention_matmul_ratio = *ratio;
     }
-    if (const auto ratio = object.optional<double>("dp_contention_ratio", Range::not_negative)) {
-        numbers.dp_contention_ratio = *ratio;
-    }
+    read_optional(object, numbers);
     for (const TimeField& time : times) {
         const auto value = object.optional<double>(time.key, Range::not_negative);
         if (value) numbers.*time.member = Seconds(*value * time.unit);
@@ -173,6 +198,7 @@ OrderedJson to_json(const ProfileStructure& structure) {
         if (rule == structure.gradient_buckets) out["gradient_buckets"] = name;
     }
     if (structure.gradient_reduce_bytes > 0) out["gradient_reduce_bytes"] = structure.gradient_reduce_bytes;
+    out["zero_gathers_by_broadcast"] = structure.zero_gathers_by_broadcast;
     out["zero_group_in_node"] = structure.zero_group_in_node;
     if (structure.overlap_p2p_chunked) out["overlap_p2p_chunked"] = true;
     return out;
@@ -182,8 +208,7 @@ OrderedJson to_json(const ProfileNumbers& numbers) {
     OrderedJson out = OrderedJson::object();
     write_fields(out, plain_numbers, numbers);
     if (numbers.attention_matmul_ratio > 0.0) out["attention_matmul_ratio"] = numbers.attention_matmul_ratio;
-    if (numbers.dp_contention_ratio > 0.0) out["dp_contention_ratio"] = numbers.dp_contention_ratio;
-    if (numbers.pass_overhead.value > 0.0) out["pass_overhead_us"] = numbers.pass_overhead.value / micro;
+    write_optional(out, numbers);
     for (const TimeField& time : times) out[time.key] = in_unit((numbers.*time.member).value, time.unit);
     return out;
 }

@@ -41,6 +41,7 @@ struct ProfileStructure {
     double allocator_reserved_ratio = 1.12;
     GradientBuckets gradient_buckets = GradientBuckets::megatron;
     int gradient_reduce_bytes = 0;       ///< on the wire of sharded schemes, an element; 0: as the gradient
+    bool zero_gathers_by_broadcast = false;  ///< parameters of a sharded optimizer: one broadcast a rank
     bool zero_group_in_node = false;     ///< optimizer shards stay within a node unless the plan says otherwise
     bool vocab_divisor_times_tp = true;  ///< the vocabulary is padded to a multiple of divisor * TP, not of the divisor
 };
@@ -56,6 +57,8 @@ struct ProfileNumbers {
     double tp_time_factor = 1.0;
     double tp_overlap_ratio = 0.0;
     double dp_overlap_ratio = 0.0;
+    double zero3_network_ratio = 0.0;  ///< NIC bandwidth that ZeRO-3's gathers between nodes reach; 0: as all others
+    Seconds broadcast_latency{};       ///< of each of zero_gathers_by_broadcast
     double dp_contention_ratio = 0.0;  ///< compute under data-parallel communication takes so much longer, per its time
     Seconds host_forward;              ///< per layer
     Seconds host_backward;             ///< per layer
