@@ -178,12 +178,6 @@ double async_sgd_bound(const AsyncSgdOptions& options) {
     return server > 0.0 ? std::min(by_learners, 1.0 / server) : by_learners;
 }
 
-std::vector<double> pipedream_staleness(int stages) {
-    std::vector<double> histogram(static_cast<std::size_t>(stages) + 1, 1.0 / stages);
-    histogram.front() = 0.0;
-    return histogram;
-}
-
 double staleness_scale(const std::vector<double>& histogram) {
     double scale = 0.0;
     for (std::size_t s = 0; s < histogram.size(); ++s) {

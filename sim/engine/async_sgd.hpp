@@ -41,10 +41,6 @@ AsyncSgdResult simulate_async_sgd(const AsyncSgdOptions& options);
 /// Throughput bound in mini-batches per second: min(learners / (pull + compute + push), 1 / (2 serve + apply / c)).
 double async_sgd_bound(const AsyncSgdOptions& options);
 
-/// Staleness of each stage's gradients under PipeDream's asynchronous 1F1B without flush, as the paper counts it: stage
-/// k = 1 .. p uses weights p - k + 1 updates old. Histogram over stages by staleness 0 .. p; sums to 1.
-std::vector<double> pipedream_staleness(int stages);
-
 /// Step-size factor of a histogram: mean of 1 / max(staleness, 1).
 double staleness_scale(const std::vector<double>& histogram);
 

@@ -148,17 +148,6 @@ TEST(AsyncSgd, ABarrierMakesItSynchronous) {
     EXPECT_GT(simulate_async_sgd(options).gradients_per_s, 0.9 * result.gradients_per_s);
 }
 
-TEST(AsyncSgd, PipeDreamStalenessMatchesItsDepth) {
-    for (const int p : {1, 2, 4, 8}) {
-        const std::vector<double> histogram = pipedream_staleness(p);
-        EXPECT_NEAR(std::accumulate(histogram.begin(), histogram.end(), 0.0), 1.0, 1e-12);
-        ASSERT_EQ(histogram.size(), static_cast<std::size_t>(p) + 1);  // at most p updates old
-        double mean = 0.0;
-        for (int s = 0; s <= p; ++s) mean += s * histogram[static_cast<std::size_t>(s)];
-        EXPECT_NEAR(mean, (p + 1) / 2.0, 1e-12);
-    }
-}
-
 JobRequest small_request(const std::string& kind, int dp) {
     JobRequest request;
     request.model = "gpt2";
