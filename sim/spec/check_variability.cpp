@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/spec/check_run.hpp"
+#include "sim/spec/data_parallel.hpp"
 
 namespace foreshard {
 
@@ -34,11 +35,23 @@ void check_tp_overlap(const Job& job, Rules& rules) {
                      "--sp with tp 2 or more, or leave --tp-comm-overlap out"});
 }
 
+/// Their order of events is simulated apart, by a queue of equal learners.
+void check_parameter_server(const Job& job, Rules& rules) {
+    const ParallelPlan& plan = job.plan;
+    if (!uses_parameter_server(plan)) return;
+    if (plan.contention == Contention::off && !plan.no_symmetry && ranks_alike(plan.variability)) return;
+    rules.push_back({"data_parallel, contention, speed_factor, link_factor, jitter_pct, no_symmetry",
+                     fmt::format("{} is a queue of equal learners at one server, without contention or differing ranks",
+                                 to_string(plan.data_parallel)),
+                     "leave them out, or another --data-parallel"});
+}
+
 }  // namespace
 
 void check_variability(const Job& job, Rules& rules) {
     check_factors(job, rules);
     check_tp_overlap(job, rules);
+    check_parameter_server(job, rules);
 }
 
 }  // namespace foreshard

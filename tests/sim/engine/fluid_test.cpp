@@ -246,5 +246,41 @@ TEST(Expansion, JoinsReductionsOverAllReplicas) {
     }
 }
 
+/// Collectives inside shard groups, over all pipeline ranks, and between two directions expand as well.
+TEST(Expansion, HoldsForShardedTwoWayAndVocabularyParallelPlans) {
+    std::vector<JobRequest> requests;
+    for (const char* kind : {"fsdp2", "hsdp"}) {
+        JobRequest request = test::tiny_request(1, 16);
+        request.cluster = "dgx-h100";
+        request.software = "torch-fsdp-2023";
+        request.gpus = request.dp = 16;
+        request.data_parallel = kind;
+        requests.push_back(request);
+    }
+    for (const char* schedule : {"chimera", "1f1b-vocab-1"}) {
+        JobRequest request = test::tiny_request(4, 8);
+        request.schedule = schedule;
+        request.gpus = 16;
+        request.dp = 4;
+        request.gbs = 32;
+        request.use_distributed_optimizer = true;
+        requests.push_back(request);
+    }
+    for (JobRequest& request : requests) {
+        for (const char* contention : {"off", "links", "full"}) {
+            request.contention = contention;
+            request.no_symmetry = false;
+            const Evaluation collapsed = evaluate(test::valid_job(request));
+            request.no_symmetry = true;
+            const Evaluation expanded = evaluate(test::valid_job(request));
+            EXPECT_EQ(expanded.graph.ranks, collapsed.graph.pipeline_ranks * *request.dp);
+            EXPECT_NEAR(static_cast<double>(expanded.timeline.step_time()),
+                        static_cast<double>(collapsed.timeline.step_time()), 4.0)
+                << request.data_parallel.value_or("ddp") << " " << request.schedule.value_or("none") << " "
+                << contention;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace foreshard
