@@ -301,6 +301,18 @@ Picoseconds longest_rank_span(const DryRun& run) {
     return longest;
 }
 
+PassCosts without_zeros(PassCosts costs) {
+    const auto lift = [](Picoseconds& time) { time = std::max(time, Picoseconds{1}); };
+    for (StageTimes::Stage& stage : costs.stages) {
+        lift(stage.forward);
+        lift(stage.input_grad);
+        lift(stage.weight_grad);
+    }
+    lift(costs.vocab_forward);
+    lift(costs.vocab_backward);
+    return costs;
+}
+
 std::string to_string(const Deadlock& deadlock) {
     std::string text = "deadlock";
     const char* separator = ": ";

@@ -20,6 +20,9 @@ struct PassCosts {
 /// f = i = w = s = t = one unit, no latency.
 PassCosts unit_costs(int stages);
 
+/// The same with one unit in place of no time, so that the order of starts is an order of inputs.
+PassCosts without_zeros(PassCosts costs);
+
 /// An activation (forward) or gradient that moves between two ranks.
 struct Message {
     std::int32_t from_rank = 0;

@@ -31,10 +31,15 @@ void Lowering::add_vocabulary_parts(int step, const Action& action) {
     add_pass(step, action, part);
 }
 
-/// Order of the collectives, from a dry run, so that no rank waits in its lane for another that waits for it.
+/// Order of the collectives, from a dry run, so that no rank waits in its lane for another that waits for it. Where
+/// times are given, it is theirs: a collective that is ready earlier than its place in the lane would wait.
 void Lowering::plan_vocabulary() {
     if (!schedule_.vocabulary) return;
-    for (const Meeting& meeting : dry_run(schedule_, unit_costs(schedule_.stages)).meetings) append_meeting(meeting);
+    PassCosts costs = unit_costs(schedule_.stages);
+    if (const auto& times = job_.stage_times) {
+        costs = without_zeros({times->stages, times->hop, times->vocab_forward, times->vocab_backward});
+    }
+    for (const Meeting& meeting : dry_run(schedule_, costs).meetings) append_meeting(meeting);
     const auto m = static_cast<std::size_t>(schedule_.microbatches);
     vocabulary_at_.assign(2 * schedule_.actions.size() * m, -1);
     for (std::size_t rank = 0; rank < schedule_.actions.size(); ++rank) {

@@ -182,7 +182,6 @@ void set_pipeline(const PublishedRun& run, JobRequest& request, std::vector<std:
         // The run did happen, so its messages were kept apart somehow.
         if (run.pp == 2) request.overlap_p2p = true;
     }
-    if (run.schedule == "v-half-vocab-1") request.vpp = 2;
     if (run.pp == 1) return;
     if (run.layers_per_stage.empty()) {
         const std::string layout = assumed_layout(run, assumptions);

@@ -275,16 +275,6 @@ std::vector<Picoseconds> vocabulary_turns(const Schedule& schedule, const DryRun
     return turns;
 }
 
-/// Every pass takes time, so that the order of starts is an order of inputs.
-PassCosts positive(PassCosts costs) {
-    for (StageTimes::Stage& stage : costs.stages) {
-        stage.forward = std::max(stage.forward, Picoseconds{1});
-        stage.input_grad = std::max(stage.input_grad, Picoseconds{1});
-        stage.weight_grad = std::max(stage.weight_grad, Picoseconds{1});
-    }
-    return costs;
-}
-
 /// A turn is T of the micro-batch before and S of its own.
 void append_turn(std::vector<Action>& list, int rank, int turn, int microbatches) {
     if (turn > 0) list.push_back({rank, turn - 1, Pass::vocab_backward});
@@ -301,7 +291,7 @@ Schedule v_half_vocabulary_schedule(int p, int m, const PassCosts& costs) {
     constexpr int barriers = 2;
     const auto block = [&](int r) { return half_block(p, r, barriers); };
     Schedule schedule = squeezed_schedule("v-half-vocab-1", p, m, block, Lag{barriers});
-    const DryRun run = dry_run(schedule, positive(costs));
+    const DryRun run = dry_run(schedule, without_zeros(costs));
     const std::vector<Picoseconds> turns = vocabulary_turns(schedule, run);
     for (int r = 0; r < p; ++r) {
         std::vector<Action> list;

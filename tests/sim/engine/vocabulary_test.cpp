@@ -41,6 +41,23 @@ TEST(VocabularyEngine, MakespanIsThatOfTheDryRun) {
     }
 }
 
+TEST(VocabularyEngine, VHalfTakesAsLongAsItsDryRun) {
+    for (const int p : {2, 4, 8}) {
+        for (const StageTimes::Stage& stage : {StageTimes::Stage{10, 10, 10}, {93, 129, 62}, {70, 50, 110}}) {
+            for (const Picoseconds hop : {0, 3}) {
+                Job job = test::timed_job(ScheduleKind::v_half_vocab_1, p, 3 * p, 2, stage.forward, stage.input_grad,
+                                          stage.weight_grad, hop);
+                job.stage_times->vocab_forward = 6;
+                job.stage_times->vocab_backward = 9;
+                const Evaluation e = evaluate(job);
+                EXPECT_EQ(e.timeline.step_time(), dry_run(e.schedule, costs_of(*job.stage_times)).makespan)
+                    << "p " << p << " f " << stage.forward << " hop " << hop;
+                EXPECT_LE(estimate(job, e.schedule).step_time, e.timeline.step_time());
+            }
+        }
+    }
+}
+
 TEST(VocabularyEngine, EqualStagesHaveAClosedForm) {
     for (const ScheduleKind kind : kinds) {
         Job job = vocabulary_job(kind, 4, 9, 0, 10, 20);
