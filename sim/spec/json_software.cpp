@@ -163,9 +163,6 @@ ProfileNumbers read_changes(JsonObject object, ProfileNumbers numbers) {
     for (const auto& field : plain_numbers) {
         if (const auto value = object.optional<double>(field.key, field.range)) numbers.*field.member = *value;
     }
-    if (const auto overhead = object.optional<double>("pass_overhead_us", Range::not_negative)) {
-        numbers.pass_overhead = Seconds(*overhead * micro);
-    }
     if (const auto ratio = object.optional<double>("attention_matmul_ratio", Range::ratio)) {
         numbers.attention_matmul_ratio = *ratio;
     }
