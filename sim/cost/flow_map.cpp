@@ -135,6 +135,8 @@ private:
     void number_flows();
     void add_flow(std::int32_t comm, std::int32_t number);
     FlowLoads pipeline_loads(const CommClass& kind, std::int32_t comm) const;
+    void add_pipeline(const CommClass& kind, const std::vector<RankPlace>& places, RankPosition at, FlowLoads& flow,
+                      Loads& loads) const;
     FlowLoads group_loads(const CommClass& kind, std::int32_t rank) const;
     void add_message(int from, int to, double load, FlowLoads& flow, Loads& loads) const;
     void add_ring(const CommClass& kind, std::vector<int> members, FlowLoads& flow, Loads& loads) const;
@@ -226,20 +228,28 @@ FlowLoads FlowMapper::pipeline_loads(const CommClass& kind, std::int32_t comm) c
     for (int dp = std::max(replica, 0); dp <= last; ++dp) {
         Loads loads;
         for (int cp = 0; cp < job_.plan.cp; ++cp) {
-            for (int tp = 0; tp < job_.plan.tp; ++tp) {
-                std::vector<int> ranks;
-                for (const RankPlace& place : places) ranks.push_back(grid_.rank({tp, cp, dp, place.pp}));
-                if (kind.kind == CollectiveKind::send_recv) {
-                    flow.bytes = kind.message.value;
-                    add_message(ranks[0], ranks[1], 1.0, flow, loads);
-                } else {
-                    add_ring(kind, std::move(ranks), flow, loads);
-                }
-            }
+            for (int tp = 0; tp < job_.plan.tp; ++tp) add_pipeline(kind, places, {tp, cp, dp, 0}, flow, loads);
         }
         flow.replicas.push_back(loads.summed());
     }
     return flow;
+}
+
+/// One message or ring, of the pipeline ranks at one position of the other axes.
+void FlowMapper::add_pipeline(const CommClass& kind, const std::vector<RankPlace>& places, RankPosition at,
+                              FlowLoads& flow, Loads& loads) const {
+    std::vector<int> ranks;
+    ranks.reserve(places.size());
+    for (const RankPlace& place : places) {
+        at.pp = place.pp;
+        ranks.push_back(grid_.rank(at));
+    }
+    if (kind.kind == CollectiveKind::send_recv) {
+        flow.bytes = kind.message.value;
+        add_message(ranks[0], ranks[1], 1.0, flow, loads);
+    } else {
+        add_ring(kind, std::move(ranks), flow, loads);
+    }
 }
 
 /// Groups of data and context parallel ranks of a pipeline rank, at every tensor parallel position.

@@ -24,8 +24,8 @@ struct Flow {
     std::uint32_t uses = 0;
     int blocks = 0;       ///< SMs taken on every member's device
     double memory = 0.0;  ///< share of a member's memory bandwidth taken when alone
-    /// Kernels beside it take at least so many times as long: what the software profile's published runs show, where SMs
-    /// and memory explain less.
+    /// Kernels beside it take at least so many times as long: what the software profile's published runs show, where
+    /// SMs and memory explain less.
     double least_slowdown = 1.0;
 };
 

@@ -63,7 +63,8 @@ std::vector<double> link_speeds(const Job& job, const TaskGraph& graph, const Du
         const bool pair =
             comm.members == 2 && (kind.axis == Axis::pp || kind.axis == Axis::embedding || kind.axis == Axis::replica);
         for (std::int32_t i = 0; i < comm.members; ++i) {
-            const std::int32_t task = graph.comm_members[static_cast<std::size_t>(comm.first_member + i)];
+            const std::int32_t task =
+                graph.comm_members[static_cast<std::size_t>(comm.first_member) + static_cast<std::size_t>(i)];
             const auto rank = static_cast<std::size_t>(graph.rank_of(task));
             const RankPlace& place = graph.places[rank];
             bool local = false;

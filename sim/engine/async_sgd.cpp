@@ -129,7 +129,8 @@ private:
     AsyncSgdResult result() const {
         AsyncSgdResult r;
         const double window = static_cast<double>(last_time_ - half_time_) / picoseconds_per_second;
-        const auto steady = static_cast<double>(target_ - target_ / 2);
+        const auto half = target_ / 2;
+        const auto steady = static_cast<double>(target_ - half);
         r.updates_per_s = window > 0.0 ? steady / window : 0.0;
         r.gradients_per_s = r.updates_per_s * options_.gradients_per_update;
         double all = 0.0;

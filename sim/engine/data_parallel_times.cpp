@@ -61,7 +61,7 @@ bool is_pull(const Task& task) {
 /// Sizes of the messages, and who is slow: the learner's link or the servers'.
 AsyncSgdOptions server_options(const Job& job, const TaskGraph& graph, Picoseconds compute) {
     const ParallelPlan& plan = job.plan;
-    const double parameters = static_cast<double>(graph.stages.front().parameters());
+    const auto parameters = static_cast<double>(graph.stages.front().parameters());
     const LinkSpec& link = job.cluster.inter_node ? *job.cluster.inter_node : job.cluster.intra_node;
     const BytesPerSecond own = link.bandwidth * job.software.numbers.network_bandwidth_ratio;
     const BytesPerSecond host = own * std::max(job.cluster.gpus_per_node, 1);

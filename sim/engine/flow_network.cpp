@@ -97,8 +97,10 @@ void FlowNetwork::update(std::int32_t changed) {
     };
     if (changed >= 0) visit(changed);
     std::size_t seen_flows = 0;
-    for (std::size_t l = 0; l < affected_links_.size(); ++l) {
-        for (const std::int32_t id : links_[static_cast<std::size_t>(affected_links_[l])].flows) visit(id);
+    std::size_t seen_links = 0;
+    while (seen_links < affected_links_.size()) {  // which grow as flows are visited
+        const auto link = static_cast<std::size_t>(affected_links_[seen_links++]);
+        for (const std::int32_t id : links_[link].flows) visit(id);
         for (; seen_flows < affected_.size(); ++seen_flows) {
             visit_links(flows_[static_cast<std::size_t>(affected_[seen_flows])]);
         }

@@ -118,6 +118,7 @@ void Expansion::join(std::int32_t comm) {
     if (members.size() == 1) {
         for (const std::vector<int>& group : replica_groups(job_, from_.comm_classes[known].axis)) {
             std::vector<std::int32_t> all;
+            all.reserve(group.size());
             for (const int replica : group) all.push_back(members[0] + replica * tasks_);
             add(all);
         }

@@ -41,9 +41,8 @@ inline bool finishes_weights(Pass pass) {
 class Lowering {
 public:
     /// @param unrolled when asynchronous: the schedule holds the micro-batches of all steps
-    Lowering(const Job& job, const Schedule& schedule, const std::vector<StageBuckets>& buckets,
-             const UnrolledSteps& unrolled)
-        : job_(job), schedule_(schedule), unrolled_(unrolled), buckets_(buckets) {}
+    Lowering(const Job& job, const Schedule& schedule, std::vector<StageBuckets> buckets, const UnrolledSteps& unrolled)
+        : job_(job), schedule_(schedule), unrolled_(unrolled), buckets_(std::move(buckets)) {}
 
     TaskGraph run();
 

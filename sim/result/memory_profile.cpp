@@ -84,7 +84,7 @@ private:
     ByteCount held_ = 0;     ///< gathered parameters, gradients on their way
     ByteCount working_ = 0;  ///< of the task at hand
     std::int32_t task_ = -1;
-    std::vector<int> in_flight_;  ///< micro-batches per stage
+    std::vector<int> in_flight_;       ///< micro-batches per stage
     std::vector<ByteCount> saved_of_;  ///< their saved tensors
 };
 

@@ -40,9 +40,9 @@ struct ProfileStructure {
     double logits_bytes_per_element = 12.0;
     double allocator_reserved_ratio = 1.12;
     GradientBuckets gradient_buckets = GradientBuckets::megatron;
-    int gradient_reduce_bytes = 0;       ///< on the wire of sharded schemes, an element; 0: as the gradient
+    int gradient_reduce_bytes = 0;           ///< on the wire of sharded schemes, an element; 0: as the gradient
     bool zero_gathers_by_broadcast = false;  ///< parameters of a sharded optimizer: one broadcast a rank
-    bool zero_group_in_node = false;     ///< optimizer shards stay within a node unless the plan says otherwise
+    bool zero_group_in_node = false;         ///< optimizer shards stay within a node unless the plan says otherwise
     bool vocab_divisor_times_tp = true;  ///< the vocabulary is padded to a multiple of divisor * TP, not of the divisor
 };
 

@@ -25,7 +25,7 @@ void add_norm(const Job& job, std::string_view weight, std::string_view bias, Na
 Named layer_tensors(const Job& job) {
     const ModelSpec& model = job.model;
     const std::int64_t query = model.query_width() / job.plan.tp;
-    const std::int64_t qkv = query + 2 * std::max(model.kv_heads / job.plan.tp, 1) * model.head_dim;
+    const std::int64_t qkv = query + std::int64_t{2} * std::max(model.kv_heads / job.plan.tp, 1) * model.head_dim;
     const std::int64_t ffn = model.ffn_hidden / job.plan.tp;
     const std::int64_t inner = model.gated_mlp ? 2 * ffn : ffn;
     Named list;
@@ -90,9 +90,9 @@ std::vector<GradientTensor> gradients_in_ready_order(const Job& job, const Stage
     const std::vector<Unit> units = stage_units(stage);
     for (std::size_t u = units.size(); u-- > 0;) {
         Named list = block_tensors(job, stage.blocks[static_cast<std::size_t>(units[u].block)]);
-        for (auto tensor = list.rbegin(); tensor != list.rend(); ++tensor) {
-            tensor->unit = static_cast<std::int32_t>(u);
-            all.push_back(*tensor);
+        for (std::size_t i = list.size(); i-- > 0;) {
+            list[i].unit = static_cast<std::int32_t>(u);
+            all.push_back(list[i]);
         }
     }
     return all;

@@ -169,9 +169,10 @@ double elements_of(const OpBlock& block) {
 /// ZeRO-3: the distance from forward to backward is all that comes after, twice.
 void keep_what_is_used_soon(ShardGroups& stage) {
     double after = 0.0;
-    for (auto group = stage.groups.rbegin(); group != stage.groups.rend(); ++group) {
-        group->kept = 2.0 * after + group->elements < max_reuse_distance;
-        after += group->elements;
+    for (std::size_t i = stage.groups.size(); i-- > 0;) {
+        auto& group = stage.groups[i];
+        group.kept = 2.0 * after + group.elements < max_reuse_distance;
+        after += group.elements;
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/spec/schedule_kinds.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace foreshard {
@@ -87,6 +88,20 @@ TEST(Balance, RelievesTheStageWithTheLossHead) {
     const Evaluation e = evaluate(test::valid_job(request));
     EXPECT_LT(e.report.balance->layers.back(), 8);
     EXPECT_GT(e.report.balance->gain_ms, 0.0);
+}
+
+/// Uneven splits under every schedule: layers that no even split could take, all kept, and never slower than even.
+TEST(Balance, WorksUnderEverySchedule) {
+    for (const ScheduleTraits& traits : schedule_kinds()) {
+        if (traits.kind == ScheduleKind::none) continue;
+        JobRequest request = balance_request(std::string(traits.id), 4, traits.chunks, 19, 16);
+        request.num_layers = 19;
+        const Evaluation e = evaluate(test::valid_job(request));
+        ASSERT_TRUE(e.report.balance.has_value()) << traits.id;
+        const std::vector<int>& layers = e.report.balance->layers;
+        EXPECT_EQ(std::accumulate(layers.begin(), layers.end(), 0), 19) << traits.id;
+        EXPECT_GE(e.report.balance->gain_ms, 0.0) << traits.id;
+    }
 }
 
 TEST(Balance, IsRefusedWhereItContradicts) {

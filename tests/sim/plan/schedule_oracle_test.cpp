@@ -66,6 +66,7 @@ TEST(ScheduleOracle, BadListsAreRefusedAndSlowOnesAreNot) {
         } catch (const InputError& error) {
             const bool deadlock = std::string(error.what()).find("deadlock") != std::string::npos;
             EXPECT_EQ(deadlock, oracle["expect"] == "deadlock") << error.what();
+            EXPECT_NE(std::string(error.what()).find("<-- ERROR HERE"), std::string::npos) << error.what();
         }
     });
 }
