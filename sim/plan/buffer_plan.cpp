@@ -158,7 +158,7 @@ private:
 
     /// Vocabulary turns stand between the passes of a rank, and what they share outlives each.
     ByteCount vocabulary_working_set() const {
-        const double logits = static_cast<double>(shapes_.tokens * shapes_.vocab);
+        const auto logits = static_cast<double>(shapes_.tokens * shapes_.vocab);
         return (pass_working_units + vocabulary_working_units) * shard_units() +
                static_cast<ByteCount>(share_bytes_per_logit * logits);
     }

@@ -54,21 +54,24 @@ std::vector<int> offsets(const std::vector<AxisExtent>& extents) {
     return all;
 }
 
+/// Residues that are reached from those `seen` by multiples of an extent.
+std::vector<bool> shifted(const std::vector<bool>& seen, const AxisExtent& extent) {
+    const int domain = static_cast<int>(seen.size());
+    std::vector<bool> next = seen;
+    for (int k = 1; k < std::min(extent.degree, domain); ++k) {
+        for (int r = 0; r < domain; ++r) {
+            if (!seen[static_cast<std::size_t>(r)]) continue;
+            next[static_cast<std::size_t>((r + std::int64_t{k} * extent.stride) % domain)] = true;
+        }
+    }
+    return next;
+}
+
 /// Where groups can begin within a domain: sums of multiples of the extents, modulo `domain`.
 std::vector<int> residues(const std::vector<AxisExtent>& extents, int domain) {
     std::vector<bool> seen(static_cast<std::size_t>(domain));
     seen[0] = true;
-    for (const AxisExtent& extent : extents) {
-        std::vector<bool> next = seen;
-        for (int k = 1; k < std::min(extent.degree, domain); ++k) {
-            for (int r = 0; r < domain; ++r) {
-                if (seen[static_cast<std::size_t>(r)]) {
-                    next[static_cast<std::size_t>((r + std::int64_t{k} * extent.stride) % domain)] = true;
-                }
-            }
-        }
-        seen = next;
-    }
+    for (const AxisExtent& extent : extents) seen = shifted(seen, extent);
     std::vector<int> all;
     for (int r = 0; r < domain; ++r) {
         if (seen[static_cast<std::size_t>(r)]) all.push_back(r);
@@ -118,6 +121,7 @@ GroupPlacement replica_placement(const ParallelPlan& plan, const RankGrid& grid,
         for (std::size_t first = 0; first < replicas.size(); first += step == 1 ? static_cast<std::size_t>(count) : 1) {
             if (first + static_cast<std::size_t>(step) * (count - 1) >= replicas.size()) break;
             std::vector<int> members;
+            members.reserve(static_cast<std::size_t>(count));
             for (int i = 0; i < count; ++i) members.push_back(replicas[first + static_cast<std::size_t>(step * i)]);
             const GroupPlacement group = place(members, residue, grid.domain);
             const bool worse = group.domains > worst.domains ||

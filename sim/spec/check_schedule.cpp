@@ -43,10 +43,10 @@ public:
                 need_no_overlap();
                 need_even_ranks();
                 need_even_microbatches();
-                need_microbatches(2 * plan_.pp);
+                need_microbatches(std::int64_t{2} * plan_.pp);
                 break;
             case ScheduleKind::dualpipe_v:
-                need_microbatches(2 * plan_.pp);
+                need_microbatches(std::int64_t{2} * plan_.pp);
                 break;
             case ScheduleKind::chimera:
                 need_no_overlap();

@@ -10,6 +10,7 @@ namespace {
 using Kind = ScheduleKind;
 
 /// f, i, w: times of F, I and W of a chunk; b = i + w. Sources with closed forms are tested over grids.
+// NOLINTNEXTLINE(readability-function-size): a table, a row a schedule
 const std::vector<ScheduleTraits>& table() {
     static const std::vector<ScheduleTraits> all = {
         {Kind::none,

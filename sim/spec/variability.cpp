@@ -208,7 +208,8 @@ std::vector<MeshAxis> parse_mesh(const std::string& text) {
 
 std::string order_of(const std::vector<MeshAxis>& mesh) {
     std::vector<std::string> order;
-    for (auto axis = mesh.rbegin(); axis != mesh.rend(); ++axis) order.push_back(axis->name);
+    order.reserve(axes_inner_to_outer.size());
+    for (std::size_t i = mesh.size(); i-- > 0;) order.push_back(mesh[i].name);
     // An axis without a degree has degree 1 and may stand anywhere; in front of the axes that follow it by default.
     for (std::size_t i = 0; i < axes_inner_to_outer.size(); ++i) {
         const std::string name(axes_inner_to_outer[i]);

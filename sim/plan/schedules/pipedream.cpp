@@ -34,7 +34,8 @@ int pipedream_versions_held(int p, int rank) {
 
 std::vector<double> pipedream_staleness(int p) {
     // Rank r applies the gradient of micro-batch k to version k, and computed it with version k - (p-1-r).
-    return std::vector<double>(static_cast<std::size_t>(p), 1.0 / p);
+    std::vector<double> shares(static_cast<std::size_t>(p), 1.0 / p);
+    return shares;
 }
 
 std::vector<double> pipedream_2bw_staleness() {

@@ -80,7 +80,7 @@ void put_weights(RankSlots& rank, bool apart) {
     const auto place = [&] {
         for (int w = 0; w < 2; ++w) {
             if (waiting[w] == 0) continue;
-            rank.at[static_cast<std::size_t>(first_w + w)].push_back(slot);
+            rank.at[static_cast<std::size_t>(first_w) + static_cast<std::size_t>(w)].push_back(slot);
             --waiting[w];
             return;
         }

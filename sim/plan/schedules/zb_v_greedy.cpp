@@ -105,7 +105,7 @@ private:
         rank.held -= memory_.weight_grad;
     }
 
-    std::int64_t limit() const { return 2 * p_ * memory_.forward; }
+    std::int64_t limit() const { return std::int64_t{2} * p_ * memory_.forward; }
 
     void make_room(int r, std::int64_t needed) {
         while (ranks_[r].held + needed > limit()) {
@@ -159,6 +159,7 @@ private:
     void backward_round() {
         for (int r = 0; r < p_; ++r) make_room(r, -memory_.input_grad);
         std::vector<int> ways;
+        ways.reserve(static_cast<std::size_t>(p_));
         for (int r = 0; r < p_; ++r) ways.push_back(backward_way(r));
         for (int r = p_ - 1; r >= 0; --r) {
             if (ways[r] == up) backward(r, up);
@@ -234,6 +235,25 @@ StageTimes::Stage mean_cost(const PassCosts& costs) {
     return {mean.forward / count, mean.input_grad / count, mean.weight_grad / count};
 }
 
+/// Keeps the list with the smallest bubble in `schedule`. What one pass could not avoid, the next may accept on every
+/// rank; repeated while that helps.
+void improve(Schedule& schedule, std::optional<Picoseconds>& best, const StageTimes::Stage& cost, Picoseconds hop,
+             SplitMemory memory, bool fill_forward, bool fill_backward) {
+    std::vector<Picoseconds> approved;
+    for (std::optional<Picoseconds> last;;) {
+        VBuilder builder(schedule.ranks, schedule.microbatches, cost, hop, memory, fill_forward, fill_backward,
+                         approved);
+        builder.build();
+        if (last && builder.max_bubble() >= *last) return;
+        last = builder.max_bubble();
+        if (!best || *last < *best) {
+            best = last;
+            for (int r = 0; r < schedule.ranks; ++r) schedule.actions[r] = builder.actions(r);
+        }
+        approved = builder.bubbles();
+    }
+}
+
 }  // namespace
 
 Schedule zb_v_greedy_schedule(int p, int m, const PassCosts& costs, SplitMemory memory) {
@@ -242,19 +262,7 @@ Schedule zb_v_greedy_schedule(int p, int m, const PassCosts& costs, SplitMemory 
     std::optional<Picoseconds> best;
     for (const bool fill_backward : {true, false}) {
         for (const bool fill_forward : {true, false}) {
-            std::vector<Picoseconds> approved;
-            // What one pass could not avoid, the next may accept on every rank; repeated while that helps.
-            for (std::optional<Picoseconds> last;;) {
-                VBuilder builder(p, m, cost, costs.hop, memory, fill_forward, fill_backward, approved);
-                builder.build();
-                if (last && builder.max_bubble() >= *last) break;
-                last = builder.max_bubble();
-                if (!best || *last < *best) {
-                    best = last;
-                    for (int r = 0; r < p; ++r) schedule.actions[r] = builder.actions(r);
-                }
-                approved = builder.bubbles();
-            }
+            improve(schedule, best, cost, costs.hop, memory, fill_forward, fill_backward);
         }
     }
     return schedule;
