@@ -74,6 +74,11 @@ std::string figures(const Summary& s) {
     text += figure("bubble", percent(s.bubble_ratio),
                    fmt::format("of the pipeline phase; {} over ideal", percent(s.bubble_over_ideal_ratio)));
     text += exposed(s);
+    if (s.staleness) {
+        text += figure("staleness", fmt::format("{:.2f} mean", s.staleness->mean),
+                       fmt::format("updates between a gradient's pull and its use; learning rate x {:.3f}",
+                                   s.staleness->learning_rate_scale));
+    }
     text += figure("peak memory", gibibytes(s.peak_memory), fmt::format("allocated, pp rank {}", s.peak_memory_rank));
     text += figure("device memory", gibibytes(s.peak_device),
                    fmt::format("of {} usable: {}", gibibytes(s.memory_capacity), to_string(s.verdict)));

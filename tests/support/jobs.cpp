@@ -5,6 +5,9 @@
 #include <random>
 #include <stdexcept>
 
+#include "sim/error.hpp"
+#include "sim/spec/schedule_kinds.hpp"
+
 namespace foreshard::test {
 
 namespace {
@@ -92,6 +95,37 @@ Job random_job(std::uint64_t seed) {
     request.overlap_grad_reduce = dice.coin();
     request.overlap_param_gather = *request.use_distributed_optimizer && *request.overlap_grad_reduce && dice.coin();
     return valid_job(request);
+}
+
+Job any_plan(std::uint64_t seed) {
+    Dice dice(seed);
+    constexpr std::array<const char*, 10> schemes = {"ddp",   "ddp",  "horovod",   "mirrored",         "fsdp1",
+                                                     "fsdp2", "hsdp", "local-sgd", "parameter-server", "async-sgd"};
+    while (true) {
+        JobRequest request;
+        request.model = dice.coin() ? "gpt3-6.7b" : "llama3-8b";
+        request.cluster = dice.coin() ? "dgx-a100-80g" : "dgx-h100";
+        request.software = dice.pick(std::array<std::string, 3>{"megatron-core-te", "torchtitan", "deepspeed"});
+        const ScheduleTraits& traits =
+            schedule_kinds()[static_cast<std::size_t>(dice.between(0, static_cast<int>(schedule_kinds().size()) - 1))];
+        request.schedule = std::string(traits.id);
+        request.pp = traits.kind == ScheduleKind::none ? 1 : dice.pick(std::array<int, 2>{2, 4});
+        request.vpp = *request.pp == 1 ? 1 : traits.chunks;
+        request.num_layers = *request.pp * *request.vpp;
+        request.dp = dice.pick(std::array<int, 3>{1, 2, 4});
+        request.tp = dice.pick(std::array<int, 2>{1, 2});
+        request.gbs = *request.dp * dice.pick(std::array<int, 3>{4, 8, 16});
+        request.data_parallel = schemes[static_cast<std::size_t>(dice.between(0, 9))];
+        if (*request.data_parallel == "ddp") request.zero = dice.between(0, 3);
+        request.overlap_p2p = dice.coin();
+        request.recompute = dice.pick(std::array<std::string, 3>{"none", "selective", "full"});
+        try {
+            const Job job = resolve(request);
+            if (check(job).empty()) return job;
+        } catch (const InputError&) {
+            continue;  // options that do not go together
+        }
+    }
 }
 
 std::string data_folder() {

@@ -18,6 +18,9 @@ Job timed_job(ScheduleKind kind, int p, int m, int v, Picoseconds f, Picoseconds
 /// A valid job drawn from a seed: catalogue model with random depth, degrees, schedule, batch, recompute, overlap.
 Job random_job(std::uint64_t seed);
 
+/// A valid job of any schedule and any data-parallel scheme that go together, drawn from a seed.
+Job any_plan(std::uint64_t seed);
+
 /// Resolves and checks; fails the calling test (and throws) when a rule is broken.
 Job valid_job(const JobRequest& request);
 

@@ -42,6 +42,16 @@ TEST(Text, LongPipelinesShowTheirEnds) {
     expect_80_columns(explain_text(job, report), 0);
 }
 
+TEST(Text, StalenessStandsBesideThroughput) {
+    JobRequest request = test::tiny_request(4, 8);
+    request.schedule = "pipedream";
+    const Job job = test::valid_job(request);
+    const std::string text = simulate_text(job, evaluate(job).report);
+    EXPECT_NE(text.find("staleness"), std::string::npos) << text;
+    EXPECT_NE(text.find("1.50 mean"), std::string::npos) << text;
+    expect_80_columns(text, 0);
+}
+
 TEST(Text, DoesNotFitIsSaidWithItsReason) {
     JobRequest request;
     request.model = "gpt3-175b";
