@@ -92,6 +92,7 @@ OpBlock head_block(const Job& job, const OpShapes& shapes) {
     tp.leave_backward(block.input_grad);
     block.input_grad.push_back(memory("final_norm_grad", 4.0 * shard, shard));
     block.weight_grad.push_back(logits.weight_grad);
+    append_accumulation(job, shapes.vocab * shapes.hidden, block.weight_grad);
     block.parameters = rank_head_parameters(job);
     for (const Op& op : block.forward) block.saved += op.saved;
     return block;

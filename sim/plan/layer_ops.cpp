@@ -156,6 +156,7 @@ OpBlock layer_block(const Job& job, const OpShapes& shapes, bool moe) {
     append_layer_backward(job, shapes, moe, block);
     block.parameters = rank_layer_parameters(job, moe).dense;
     block.expert_parameters = rank_layer_parameters(job, moe).expert;
+    append_accumulation(job, block.parameters + block.expert_parameters, block.weight_grad);
     block.saved = saved_by(block.forward);
     return block;
 }

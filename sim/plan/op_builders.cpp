@@ -102,4 +102,11 @@ void TensorParallel::leave_backward(std::vector<Op>& ops) const {
     ops.push_back(collective("tp_reduce_scatter_grad", CollectiveKind::reduce_scatter, Axis::tp, message_));
 }
 
+void append_accumulation(const Job& job, std::int64_t parameters, std::vector<Op>& ops) {
+    const bool wide = gradient_bytes(job) == 4 && activation_bytes(job.plan.precision) == 2;
+    if (!wide || parameters == 0) return;
+    const auto elements = static_cast<double>(parameters);
+    ops.push_back(measured(memory("gradient_accumulation", 4.0 * elements, 2.0 * elements)));
+}
+
 }  // namespace foreshard

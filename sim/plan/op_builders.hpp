@@ -52,6 +52,10 @@ Op measured(Op op);
 void append_loss(const Job& job, const OpShapes& shapes, OpBlock& block);
 
 /// Feed-forward of a dense layer and of a mixture-of-experts layer.
+/// Adds what fp32 gradients move beside a GEMM that gives them in 16 bits, as the tables of kernels do: 4 bytes read
+/// and 4 written a parameter instead of 2 written (Megatron-LM fused_weight_gradient_mlp_cuda; a cast in front of the
+/// reduction where a framework does not accumulate moves as much).
+void append_accumulation(const Job& job, std::int64_t parameters, std::vector<Op>& ops);
 /// Kept by an MLP's activation whose output takes `output` bytes: that, and the activated gate of an unfused SwiGLU.
 ByteCount activation_saved(const Job& job, ByteCount output);
 void append_mlp(const Job& job, const OpShapes& shapes, OpBlock& block);

@@ -52,6 +52,7 @@ void append_output_share(const Job& job, const OpShapes& shapes, StageOps& share
     OpBlock weights;
     weights.kind = BlockKind::head;
     weights.weight_grad.push_back(logits.weight_grad);
+    append_accumulation(job, shapes.vocab * shapes.hidden, weights.weight_grad);
     weights.parameters = rank_share_parameters(job);
     OpBlock output;
     output.kind = BlockKind::head;

@@ -169,5 +169,22 @@ TEST(Collectives, SequenceParallelMovesTheSameBytesAsAllReduce) {
     EXPECT_EQ(count(sequence), 8);  // an all-gather and a reduce-scatter for each
 }
 
+TEST(OpGraph, WideGradientsAreAccumulatedBesideTheirGemms) {
+    const auto moved_per_parameter = [](const std::string& software) {
+        JobRequest request = test::tiny_request(1, 2);
+        request.software = software;
+        request.precision = "bf16";
+        const Job job = test::valid_job(request);
+        const OpBlock block = layer_block(job, op_shapes(job), false);
+        double bytes = 0.0;
+        for (const Op& op : block.weight_grad) {
+            if (op.name == "gradient_accumulation") bytes += op.read.value + op.written.value;
+        }
+        return bytes / static_cast<double>(block.parameters);
+    };
+    EXPECT_DOUBLE_EQ(moved_per_parameter("megatron-core-te"), 6.0);  // fp32: 4 read, 4 written instead of 2
+    EXPECT_DOUBLE_EQ(moved_per_parameter("nemo-te"), 0.0);           // bf16 gradients
+}
+
 }  // namespace
 }  // namespace foreshard
