@@ -86,11 +86,6 @@ Seconds many_parts(const Job& job, const CommClass& comm) {
     return comm.parts > 1 ? job.software.numbers.broadcast_latency * comm.parts : Seconds(0.0);
 }
 
-/// PCIe 4.0 x16 to and from pinned memory, and DeepSpeed's CPU Adam over all cores of a host: about 0.1 s for 10^9
-/// parameters (ZeRO-Offload, arXiv 2101.06840), shared by the node's GPUs.
-constexpr double host_link_bytes_per_second = 20e9;
-constexpr double host_adam_parameters_per_second = 1e10;
-
 /// Gradients go to the host, updated weights come back; nothing overlaps.
 Seconds offloaded_update(const Job& job, double parameters) {
     const double moved = parameters * (gradient_bytes(job) + activation_bytes(job.plan.precision));

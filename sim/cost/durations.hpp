@@ -11,6 +11,11 @@
 /// Every cost of a TaskGraph, computed once per distinct work and message and rounded once.
 namespace foreshard {
 
+/// Offload, assumed and not measured: PCIe 4.0 x16 to and from pinned memory, and DeepSpeed's CPU Adam over all cores
+/// of a host: about 0.1 s for 10^9 parameters (ZeRO-Offload, arXiv 2101.06840), shared by the node's GPUs.
+inline constexpr double host_link_bytes_per_second = 20e9;
+inline constexpr double host_adam_parameters_per_second = 1e10;
+
 struct CommDuration {
     Picoseconds busy = 0;     ///< the stream cannot start its next message before
     Picoseconds latency = 0;  ///< from then to arrival

@@ -10,9 +10,6 @@ namespace foreshard {
 
 namespace {
 
-/// A server's update runs on the host: memory bandwidth of a two-socket server of 2018-22, eight channels in use.
-constexpr double host_bytes_per_second = 100e9;
-
 /// Coordination with a warm response cache: a bitwise AND over all ranks by MPI or Gloo, log2(ranks) hops of a TCP
 /// round trip (horovod/common/controller.cc, CoordinateCacheAndState).
 constexpr double negotiation_hop_s = 50e-6;

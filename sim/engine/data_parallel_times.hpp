@@ -10,6 +10,9 @@
 /// Data-parallel schemes whose order of events depends on times.
 namespace foreshard {
 
+/// A server's update runs on the host: memory bandwidth of a two-socket server of 2018-22, eight channels in use.
+inline constexpr double host_bytes_per_second = 100e9;
+
 /// Horovod's fused reductions, fixed by one dry run with every tensor on its own: which gradients share a buffer, and
 /// how long each reduction waits for its cycle. One entry per stage; empty for other schemes.
 std::vector<StageBuckets> fused_buckets(const Job& job, const Schedule& schedule, const CostModel& cost,

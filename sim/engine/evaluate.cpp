@@ -13,6 +13,7 @@
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/fluid.hpp"
 #include "sim/engine/simulator.hpp"
+#include "sim/error.hpp"
 #include "sim/plan/expand.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/schedules.hpp"
@@ -237,6 +238,17 @@ std::vector<std::string> model_assumptions(const Job& job) {
     }
     if (uses_parameter_server(job.plan)) {
         notes.emplace_back("the parameter server is a queue simulated apart; an executor cannot run this plan");
+        notes.push_back(
+            fmt::format("each server updates at {:.0f} GB/s of host memory (assumed)", host_bytes_per_second / 1e9));
+    }
+    if (job.plan.offload_optimizer) {
+        notes.push_back(
+            fmt::format("offload moves {:.0f} GB/s over PCIe, a host updates {:.0f} x 10^9 parameters/s "
+                        "(assumed); nothing overlaps",
+                        host_link_bytes_per_second / 1e9, host_adam_parameters_per_second / 1e9));
+    }
+    if (gradient_bytes(job) == 4 && activation_bytes(job.plan.precision) == 2) {
+        notes.emplace_back("gradients accumulate in fp32: 6 bytes a parameter and micro-batch beside their GEMMs");
     }
     if (job.plan.data_parallel == DataParallelKind::local_sgd) {
         notes.push_back(fmt::format("a step bears 1/{} of an outer step", job.plan.local_steps));
@@ -247,6 +259,15 @@ std::vector<std::string> model_assumptions(const Job& job) {
         notes.push_back("no measured collectives for " + job.cluster.id + ": NCCL's own model");
     }
     return notes;
+}
+
+/// A file's directions are known only once it is read; named schedules are refused by check(job).
+void refuse_sharded_replicas(const Evaluation& e) {
+    const bool overlaps = e.job.plan.overlap_grad_reduce && e.job.plan.dp * e.job.plan.cp > 1;
+    if (e.schedule.direction.empty() || (!shards_parameters(e.job.plan) && !overlaps)) return;
+    throw InputError("--schedule-file", "",
+                     "has two directions, whose replicas are summed after the last pass: it goes neither with sharded "
+                     "parameters nor with --overlap-grad-reduce");
 }
 
 EstimateReport estimate_report(const Evaluation& e) {
@@ -273,6 +294,7 @@ Evaluation evaluate(const Job& job) {
     Evaluation e;
     e.job = job;
     e.schedule = schedule_of(job);
+    refuse_sharded_replicas(e);
     lower_and_cost(e);
     e.buffers = plan_buffers(job, e.graph);
     e.timeline = run_once(e, 0);

@@ -67,6 +67,10 @@ std::string exposed(const Summary& s) {
 
 std::string figures(const Summary& s) {
     std::string text = step_time(s);
+    if (s.runs && s.step_time_mean_ms && s.step_time_p90_ms) {
+        text += figure(fmt::format("over {} runs", *s.runs), milliseconds(*s.step_time_mean_ms),
+                       fmt::format("mean; P90 {}", milliseconds(*s.step_time_p90_ms)));
+    }
     text += figure("throughput", fmt::format("{:.0f} tok/s", s.tokens_per_s),
                    fmt::format("{:.1f} tokens/s per GPU, {:.2f} sequences/s", s.tokens_per_s_per_gpu, s.samples_per_s));
     text += figure("MFU", percent(s.mfu_ratio),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/spec/check_run.hpp"
+#include "sim/spec/data_parallel.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 #include "sim/spec/suggest.hpp"
 
@@ -41,6 +42,7 @@ public:
                 break;
             case ScheduleKind::dualpipe:
                 need_no_overlap();
+                need_whole_parameters();
                 need_even_ranks();
                 need_even_microbatches();
                 need_microbatches(std::int64_t{2} * plan_.pp);
@@ -50,6 +52,7 @@ public:
                 break;
             case ScheduleKind::chimera:
                 need_no_overlap();
+                need_whole_parameters();
                 need_even_ranks();
                 break;
             case ScheduleKind::none:
@@ -108,6 +111,17 @@ private:
                                       "{}) are not simulated",
                                       id_, plan_.dp, plan_.cp),
                           "dp 1 and cp 1, or schedule 1f1b"});
+    }
+
+    /// Sharded parameters have no replica on another pipeline rank to be summed with.
+    void need_whole_parameters() {
+        if (!shards_parameters(plan_)) return;
+        rules_.push_back(
+            {"data_parallel, schedule",
+             fmt::format("{} keeps two whole replicas of every stage; parameters sharded over data parallel "
+                         "ranks are not simulated with it",
+                         id_),
+             "--data-parallel ddp, or schedule dualpipe-v"});
     }
 
     void need_no_overlap() {

@@ -6,6 +6,7 @@
 #include "sim/error.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/job_request.hpp"
+#include "tests/support/jobs.hpp"
 
 /// Options of data parallelism: defaults, and what excludes what.
 namespace foreshard {
@@ -143,6 +144,19 @@ TEST(DataParallelOptions, EveryDefaultIsNamed) {
     JobRequest request = llama();
     request.software = "torch-ddp";
     EXPECT_THAT(resolve(request).assumptions, Contains(HasSubstr("bucket_mb not given: 1 MiB, then 25 MiB")));
+}
+
+TEST(DataParallelRules, TwoDirectionsNeedWholeParameters) {
+    for (const char* schedule : {"dualpipe", "chimera"}) {
+        JobRequest request = test::tiny_request(4, 16);
+        request.schedule = schedule;
+        request.gpus = 8;
+        request.data_parallel = "fsdp2";
+        request.overlap_grad_reduce = false;
+        const std::vector<BrokenRule> broken = check(resolve(request));
+        ASSERT_FALSE(broken.empty()) << schedule;
+        EXPECT_EQ(broken.front().fields, "data_parallel, schedule");
+    }
 }
 
 }  // namespace
