@@ -85,6 +85,7 @@ OrderedJson memory_json(const Evaluation& e, const RankMemory& m) {
                         {"peak", m.peak},
                         {"reserved", m.reserved},
                         {"device", m.device}};
+    if (m.offloaded > 0) json["offloaded"] = m.offloaded;
     json["peak_time_ms"] = to_milliseconds(m.peak_time);
     if (m.peak_task >= 0) json["peak_task"] = task_name(e.graph, m.peak_task);
     json["live_at_peak"] = live;
@@ -130,6 +131,10 @@ std::string segment_kind(const PathSegment& s) {
             return "param_gather";
         case TaskKind::vocabulary:
             return "vocabulary_collective";
+        case TaskKind::offload:
+            return "offload";
+        case TaskKind::reload:
+            return "reload";
         case TaskKind::step_end:
             return "step_end";
     }

@@ -93,6 +93,11 @@ Seconds offloaded_update(const Job& job, double parameters) {
     return Seconds(moved / host_link_bytes_per_second + on_host / host_adam_parameters_per_second);
 }
 
+/// Copies to and from pinned memory; each direction has the link to itself.
+CommTime host_copy(Bytes message) {
+    return {Seconds(message.value / host_link_bytes_per_second), Seconds(0.0), "PCIe to the host", Seconds(0.0)};
+}
+
 bool shares_domain(const Job& job, const RankPlace& a, const RankPlace& b) {
     return a.replica < 0 ? share_domain(job, a.pp, b.pp) : share_domain(job, a.pp, b.pp, a.replica);
 }
@@ -133,6 +138,7 @@ public:
         : job_(job), graph_(graph), network_(network) {}
 
     const CommTime& time(const CommClass& comm) {
+        if (comm.axis == Axis::host) return known(comm, true, [&] { return host_copy(comm.message); });
         const bool message = comm.kind == CollectiveKind::send_recv;
         if (!message && comm.axis != Axis::replica) {
             return known(comm, false, [&] { return comm_time(job_, network_, comm, false); });

@@ -277,6 +277,7 @@ void FlowMapper::add_flow(std::int32_t comm, std::int32_t number) {
     const CommClass& kind = graph_.comm_classes[static_cast<std::size_t>(comm_class)];
     const CommDuration& duration = durations_.comms[static_cast<std::size_t>(comm_class)];
     const bool pipeline = kind.axis == Axis::pp || kind.axis == Axis::embedding || kind.axis == Axis::replica;
+    if (kind.axis == Axis::host) return;  // copy engines and PCIe are nobody else's
     FlowLoads loads = pipeline ? pipeline_loads(kind, comm) : group_loads(kind, graph_.rank_of(first));
     Flow& flow = map_.flows[static_cast<std::size_t>(number)];
     flow.blocks = duration.blocks;

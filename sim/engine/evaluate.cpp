@@ -113,8 +113,8 @@ bool same_kind(const CommReport& a, const CommReport& b) {
 void append_task_communication(const Evaluation& e, std::vector<CommReport>& all) {
     for (std::size_t i = 0; i < e.graph.comm_classes.size(); ++i) {
         const CommClass& comm = e.graph.comm_classes[i];
-        const bool pair =
-            comm.kind == CollectiveKind::send_recv || comm.axis == Axis::embedding || comm.axis == Axis::replica;
+        const bool message = comm.kind == CollectiveKind::send_recv && comm.axis != Axis::host;
+        const bool pair = message || comm.axis == Axis::embedding || comm.axis == Axis::replica;
         const auto pp_rank = [&](std::int32_t rank) {
             return pair ? e.graph.places[static_cast<std::size_t>(rank)].pp : -1;
         };
@@ -246,6 +246,12 @@ std::vector<std::string> model_assumptions(const Job& job) {
             fmt::format("offload moves {:.0f} GB/s over PCIe, a host updates {:.0f} x 10^9 parameters/s "
                         "(assumed); nothing overlaps",
                         host_link_bytes_per_second / 1e9, host_adam_parameters_per_second / 1e9));
+    }
+    if (job.plan.offload_activation_layers > 0) {
+        notes.push_back(
+            fmt::format("saved tensors of the first {} layers of every stage wait on the host: {:.0f} GB/s "
+                        "each way over PCIe (assumed), at most two layers on their way each way",
+                        job.plan.offload_activation_layers, host_link_bytes_per_second / 1e9));
     }
     if (gradient_bytes(job) == 4 && activation_bytes(job.plan.precision) == 2) {
         notes.emplace_back("gradients accumulate in fp32: 6 bytes a parameter and micro-batch beside their GEMMs");
