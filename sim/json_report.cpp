@@ -39,6 +39,7 @@ OrderedJson summary_json(const Summary& s) {
                                {"ep", s.exposed_ep_ms},
                                {"pp", s.exposed_pp_ms},
                                {"dp", s.exposed_dp_ms}};
+    if (s.exposed_offload_ms > 0.0) json["exposed_comm_ms"]["offload"] = s.exposed_offload_ms;
     json["hidden_comm_ms"] = {{"dp", s.hidden_dp_ms}};
     json["peak_memory_bytes"] = s.peak_memory;
     json["peak_reserved_bytes"] = s.peak_reserved;

@@ -85,21 +85,6 @@ void check_recompute(const Job& job, Rules& rules) {
     }
 }
 
-void check_offload(const Job& job, Rules& rules) {
-    const int layers = job.plan.offload_activation_layers;
-    if (layers == 0 || !check_layout(job).empty()) return;
-    if (job.stage_times) {
-        rules.push_back({"offload_activation_layers, stage_times", "given pass times say nothing of what layers save",
-                         "leave one of them out"});
-    }
-    int largest = 0;
-    for (const StageContents& stage : stage_layout(job)) largest = std::max(largest, stage.layers);
-    if (layers <= largest) return;
-    rules.push_back({"offload_activation_layers, num_layers, pp, vpp",
-                     fmt::format("offload of {} layers of every stage, but the largest has {}", layers, largest),
-                     fmt::format("0 to {}", largest)});
-}
-
 void check_cluster(const Job& job, Rules& rules) {
     const ClusterSpec& cluster = job.cluster;
     if (cluster.nodes && job.gpus > *cluster.nodes * cluster.gpus_per_node) {
@@ -164,7 +149,6 @@ void check_run(const Job& job, Rules& rules) {
     check_schedule(job, rules);
     check_vocabulary(job, rules);
     check_recompute(job, rules);
-    check_offload(job, rules);
     check_data_parallel(job, rules);
     check_cluster(job, rules);
     check_order(job, rules);
