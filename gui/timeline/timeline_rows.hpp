@@ -2,6 +2,7 @@
 
 #include <QString>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -23,14 +24,14 @@ enum class RowContent : std::uint8_t {
 struct TimelineRow {
     std::size_t run = 0;   ///< index of the run whose spans are drawn
     std::size_t row = 0;   ///< index into that run's SpanTable::rows
-    std::size_t rank = 0;  ///< index into the first run's ranks; those of other runs that it lacks follow
+    std::size_t rank = 0;  ///< the first run's ranks in order, then those that only later runs have
     RowContent content = RowContent::spans;
-    bool lane = false;         ///< a thin row below its rank's compute row
-    bool firstOfRank = false;  ///< carries the rank's name and the arrow that expands it
-    bool pinned = false;
-    int top = 0;  ///< pixels from the top of all rows; of pinned rows: from the top of the pinned ones
+    bool lane = false;                      ///< a thin row below its rank's compute row
+    bool firstOfRank = false;               ///< carries the rank's name and the arrow that expands it
+    std::optional<std::size_t> outlineRow;  ///< mode overlay: row of the first run whose spans are outlined here
+    int top = 0;                            ///< pixels from the top of its block
     int height = 0;
-    QString label;  ///< "PP0", "B", "TP", "p2p"
+    QString label;  ///< "PP0"; "B", "TP" and "p2p" of further rows
 };
 
 /// What the reader chose.
@@ -41,7 +42,19 @@ struct RowChoice {
     int rowHeight = 22;              ///< of a compute row, pixels
 };
 
-/// Rows of all ranks, pinned ranks first; `top` runs anew behind them.
-std::vector<TimelineRow> layoutRows(std::span<const Run* const> runs, const RowChoice& choice);
+/// Pinned ranks stand in a block of their own above the scrolled one.
+struct RowLayout {
+    std::vector<TimelineRow> pinned;
+    std::vector<TimelineRow> scrolled;
+    int pinnedHeight = 0;
+    int scrolledHeight = 0;
+};
+RowLayout layoutRows(std::span<const Run* const> runs, const RowChoice& choice);
+
+/// Number of ranks over all runs, as TimelineRow::rank counts them.
+std::size_t rankCount(std::span<const Run* const> runs);
+
+/// "A", "B", ... by which runs are told apart.
+QString runLetter(std::size_t run);
 
 }  // namespace foreshard::gui
