@@ -64,8 +64,7 @@ Lateness latenessOf(const ShownRun& first, const ShownRun& second) {
     lateness.late.assign(second.spans().size(), 0);
     lateness.matched.assign(second.spans().size(), 1);
     for (const SpanPair& pair : comparison.pairs) {
-        const Picoseconds late =
-            second.spans().end[pair.b] + second.shift - first.spans().end[pair.a] - first.shift;
+        const Picoseconds late = second.spans().end[pair.b] + second.shift - first.spans().end[pair.a] - first.shift;
         lateness.late[pair.b] = late;
         lateness.most = std::max(lateness.most, std::abs(late));
     }

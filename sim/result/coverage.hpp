@@ -18,7 +18,8 @@ struct SpanClass {
 };
 inline constexpr int most_shades = 5;
 
-/// Sums of time per class, kept every `block` spans of a row, and an index from time to span. The table must outlive it.
+/// Sums of time per class, kept every `block` spans of a row, and an index from time to span. The table must outlive
+/// it.
 class Coverage {
 public:
     explicit Coverage(const SpanTable& spans);

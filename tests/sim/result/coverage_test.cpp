@@ -1,10 +1,10 @@
 #include "sim/result/coverage.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 #include <random>
+
+#include <gtest/gtest.h>
 
 namespace foreshard {
 namespace {
@@ -104,7 +104,8 @@ TEST_P(RandomCoverage, StartedCountsSpansThatStartAtOrBefore) {
         const Picoseconds time = i % 2 == 0 ? spans.start[its.first + random() % 200]
                                             : static_cast<Picoseconds>(random() % static_cast<unsigned>(spans.finish));
         const auto first = spans.start.begin() + static_cast<std::ptrdiff_t>(its.first);
-        EXPECT_EQ(coverage.started(row, time), std::count_if(first, first + 200, [&](Picoseconds s) { return s <= time; }));
+        EXPECT_EQ(coverage.started(row, time),
+                  std::count_if(first, first + 200, [&](Picoseconds s) { return s <= time; }));
     }
 }
 
