@@ -55,7 +55,11 @@ public:
 private:
     void add(const TraceFile& file);
     Picoseconds offset_of(const TraceFile& file);
-    void note(std::string text) { run_.notes.push_back(std::move(text)); }
+    /// Remarks on reading name their file; what the trace itself says does not.
+    void note(const std::string& text) { note(run_.name, text); }
+    void note(const std::string& file, const std::string& text) {
+        run_.notes.insert(run_.notes.begin() + remarks_++, file + ": " + text);
+    }
     void note_counts(const TraceFile& file, const TraceRanks& ranks);
     void note_oddities(const TraceFile& file);
     void add_settings(const Facts& facts);
@@ -72,6 +76,7 @@ private:
     Names comms_;
     std::vector<LooseSpan> spans_;
     std::vector<StepRange> steps_;  ///< of all files
+    std::ptrdiff_t remarks_ = 0;    ///< in front of Run::notes
     bool knows_passes_ = false;
     bool ours_ = false;
 };
@@ -86,8 +91,8 @@ Picoseconds RunMaker::offset_of(const TraceFile& file) {
         static_cast<double>(file.trace.base_microseconds) - static_cast<double>(first.base_microseconds) + ns / 1e3;
     constexpr double hour = 3.6e9;
     if (std::abs(microseconds) > hour) {
-        note(fmt::format("{}: its clock is {:.0f} s away from the first file's: both are put at the same start",
-                         file.name, microseconds / 1e6));
+        note(file.name, fmt::format("its clock is {:.0f} s away from the first file's: both are put at the same start",
+                                    microseconds / 1e6));
         return 0;
     }
     return std::llround(microseconds * 1e6);
@@ -125,21 +130,22 @@ void RunMaker::add(const TraceFile& file) {
 }
 
 void RunMaker::note_counts(const TraceFile& file, const TraceRanks& ranks) {
-    note(fmt::format("{}: {} of {} events are drawn", file.name, ranks.spans.size(),
-                     file.trace.events.size() + file.trace.counts.not_drawn));
+    note(file.name, fmt::format("{} of {} events are drawn", ranks.spans.size(),
+                                file.trace.events.size() + file.trace.counts.not_drawn));
     std::vector<std::string> left;
     for (const auto& [category, count] : ranks.left_by_category) left.push_back(fmt::format("{} {}", count, category));
-    if (!left.empty()) note(fmt::format("not drawn, of CPU threads or other ranges: {}", fmt::join(left, ", ")));
+    if (!left.empty())
+        note(file.name, fmt::format("not drawn, of CPU threads or other ranges: {}", fmt::join(left, ", ")));
     if (ranks.host_kernels > 0 && ranks.knows_passes) {
-        note(count_text(ranks.host_kernels, " are kernels outside of all passes and count as host"));
+        note(file.name, count_text(ranks.host_kernels, " are kernels outside of all passes and count as host"));
     }
-    if (!ranks.knows_rank) note(fmt::format("{} does not say its rank: it is shown as rank 0", file.name));
+    if (!ranks.knows_rank) note(file.name, "the file does not say its rank: it is shown as rank 0");
 }
 
 void RunMaker::note_oddities(const TraceFile& file) {
     const TraceCounts& counts = file.trace.counts;
     const auto say = [&](std::size_t count, const char* what) {
-        if (count > 0) note(fmt::format("{}: {}", file.name, count_text(count, what)));
+        if (count > 0) note(file.name, count_text(count, what));
     };
     say(counts.not_drawn, " are instants, counters or arrows and not drawn");
     say(counts.no_time, " without a usable time are left out");
@@ -148,7 +154,7 @@ void RunMaker::note_oddities(const TraceFile& file) {
     say(counts.unopened, " end without a begin and are left out");
     say(counts.unclosed, " begin without an end and last to the end of the trace");
     say(file.trace.info.broken, " are no JSON and left out");
-    if (file.trace.info.cut_short) note(fmt::format("{}: the file is cut short", file.name));
+    if (file.trace.info.cut_short) note(file.name, "the file is cut short");
 }
 
 void RunMaker::add_settings(const Facts& facts) {
