@@ -164,7 +164,7 @@ void EventReader::clear() {
     event_.duration = event_.recompute = event_.parts = 0;
     event_.has_time = event_.has_duration = false;
     event_.step = event_.stage = event_.microbatch = event_.chunk = -1;
-    event_.number = event_.sequence = -1;
+    event_.number = event_.sequence = event_.peer = -1;
 }
 
 void EventReader::read_event() {
@@ -247,6 +247,8 @@ void EventReader::read_argument(std::string_view key) {
         if (key == "recompute_ms") event_.recompute = part;
     } else if (key == "bytes" || key == "sort_index") {
         event_.number = parse_number<std::int64_t>(text).value_or(-1);
+    } else if (key == "Src Rank" || key == "Dst Rank") {
+        event_.peer = small_number(text);
     } else if (key == "Seq") {
         event_.sequence = parse_number<std::int64_t>(text).value_or(-1);
     } else if (key == "Collective name" || key == "collective") {

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/result/span_accounts.hpp"
+#include "sim/result/span_query.hpp"
 #include "traces/trace_memory.hpp"
 #include "traces/trace_ranks.hpp"
 
@@ -29,6 +30,14 @@ std::optional<double> number_of(const Facts& facts, const std::string& key) {
 
 std::string count_text(std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, count == 1 ? "event" : "events", what);
+}
+
+/// The same on both ranks of a message: its group, number, and the two ranks.
+std::string comm_key(const CollectedTrace& trace, std::int32_t comm, int rank) {
+    const std::string& key = trace.comms.all()[static_cast<std::size_t>(comm)];
+    const std::int32_t peer = trace.peers[static_cast<std::size_t>(comm)];
+    if (peer < 0) return key;
+    return fmt::format("{} {}-{}", key.substr(0, key.rfind(" of ")), std::min(rank, peer), std::max(rank, peer));
 }
 
 class RunMaker {
@@ -107,15 +116,16 @@ void RunMaker::add(const TraceFile& file) {
     for (LooseSpan span : ranks.spans) {
         span.start += offset;
         span.end += offset;
-        span.rank += first_rank;
         if (span.kind == SpanKind::recompute) {
             span.name = names_.number_of("recompute " + file.trace.names.all()[static_cast<std::size_t>(span.name)]);
         } else {
             span.name = names[static_cast<std::size_t>(span.name)];
         }
         if (span.comm >= 0) {
-            span.comm = comms_.number_of(file.trace.comms.all()[static_cast<std::size_t>(span.comm)]);
+            const int rank = ranks.ranks[static_cast<std::size_t>(span.rank)].rank;
+            span.comm = comms_.number_of(comm_key(file.trace, span.comm, rank));
         }
+        span.rank += first_rank;
         spans_.push_back(span);
     }
     for (const StepRange& step : ranks.steps) steps_.push_back({step.begin + offset, step.end + offset});
@@ -236,9 +246,15 @@ void RunMaker::add_accounts() {
     }
     run_.accounts = accounts_of(run_.spans);
     if (ours_) return;
-    const auto is_p2p = [](SpanKind kind) { return kind == SpanKind::p2p; };
-    if (std::any_of(run_.spans.kind.begin(), run_.spans.kind.end(), is_p2p)) {
-        note("a message's kernel waits for the other rank too: what is shown as exposed PP holds bubbles");
+    const std::vector<CommSplit> splits = comm_splits(run_.spans);
+    std::size_t alone = 0;
+    for (std::size_t span = 0; span < run_.spans.size(); ++span) {
+        if (run_.spans.kind[span] == SpanKind::p2p && splits[span].participants < 2) ++alone;
+    }
+    if (alone > 0) {
+        note(count_text(alone,
+                        " are messages whose other rank is not known: their waiting counts as exposed PP; open "
+                        "the traces of all ranks together to tell it apart"));
     }
 }
 

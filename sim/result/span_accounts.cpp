@@ -95,7 +95,7 @@ bool is_send(const SpanTable& spans, std::size_t span) {
 /// Sweeps over one rank's window. Its first compute row is added first.
 class Sweep {
 public:
-    explicit Sweep(const SpanTable& spans) : spans_(spans) {}
+    Sweep(const SpanTable& spans, const std::vector<CommSplit>& splits) : spans_(spans), splits_(splits) {}
 
     void add(std::size_t index) {
         const SpanRow& row = spans_.rows[index];
@@ -138,6 +138,7 @@ private:
     Account now() const;
 
     const SpanTable& spans_;
+    const std::vector<CommSplit>& splits_;
     std::vector<Gap> gaps_;
     std::vector<Edge> edges_;
     std::array<int, 2 * beside_count> running_{};
@@ -150,12 +151,13 @@ private:
 void Sweep::add_beside(std::size_t span, SpanLane lane) {
     const int what = beside_of(spans_, span, lane);
     if (what < 0) return;
+    const Picoseconds start = spans_.start[span] + splits_[span].wait;
     const Gap* gap = gap_that_ends_at(spans_.end[span]);
     if (gap != nullptr) {
-        add_edges(std::max(spans_.start[span], gap->begin), gap->end, what + beside_count);
+        add_edges(std::max(start, gap->begin), gap->end, what + beside_count);
         add_edges(gap->begin, gap->end, explained_gap);
     }
-    if (!is_send(spans_, span)) add_edges(spans_.start[span], spans_.end[span], what);
+    if (!is_send(spans_, span)) add_edges(start, spans_.end[span], what);
 }
 
 RankAccount Sweep::account() {
@@ -200,7 +202,8 @@ Account Sweep::now() const {
 }  // namespace
 
 std::vector<RankAccount> accounts_of(const SpanTable& spans) {
-    std::vector<Sweep> sweeps(spans.ranks.size(), Sweep(spans));
+    const std::vector<CommSplit> splits = comm_splits(spans);
+    std::vector<Sweep> sweeps(spans.ranks.size(), Sweep(spans, splits));
     for (std::size_t row = 0; row < spans.rows.size(); ++row) {
         sweeps[static_cast<std::size_t>(spans.rows[row].rank)].add(row);
     }

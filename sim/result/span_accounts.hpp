@@ -12,7 +12,8 @@ namespace foreshard {
 /// count as exposed where no kernel (of kind `other` in a row of lane `other`) runs beside them. Of the time between
 /// spans, that counts as exposed in which a communication is in flight that ends exactly when the gap does; where none
 /// does, any message to the rank, gradient or parameter collective, or offload, in this order. The rest is bubble.
-/// Compute of kind `other` counts as host.
+/// A communication whose partners are known is in flight for its transfer only (comm_splits). Compute of kind `other`
+/// counts as host.
 std::vector<RankAccount> accounts_of(const SpanTable& spans);
 
 }  // namespace foreshard
