@@ -1,5 +1,6 @@
 #include "traces/trace_events.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -263,7 +264,7 @@ void EventReader::read_argument(std::string_view key) {
 }  // namespace
 
 bool parse_microseconds(std::string_view text, TraceTime& time) {
-    const bool plain = text.find_first_of("eE") == std::string_view::npos;
+    const bool plain = std::none_of(text.begin(), text.end(), [](char c) { return c == 'e' || c == 'E'; });
     if (!plain) return set_time_from_double(text, time);
     const bool negative = text.starts_with('-');
     const std::size_t dot = std::min(text.find('.'), text.size());
