@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include "cli/flags.hpp"
-#include "cli/json_compare.hpp"
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
 #include "sim/engine/evaluate.hpp"
 #include "sim/error.hpp"
 #include "sim/result/compare_text.hpp"
+#include "sim/result/json_comparison.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "traces/file_kind.hpp"
 #include "traces/read_report.hpp"
@@ -60,9 +60,11 @@ Loaded load(const std::string& name) {
     throw InputError(name, "", "is a search: compare takes plan ids, jobs, reports and traces");
 }
 
+/// What reading a trace left out or guessed; what the trace says about itself is in the JSON.
 void warn_of(const Run& run) {
-    if (run.source != RunSource::imported) return;
-    for (const std::string& note : run.notes) print_warning(fmt::format("{}: {}", run.name, note));
+    for (const std::string& note : run.notes) {
+        if (run.source == RunSource::imported && note.starts_with(run.name + ": ")) print_warning(note);
+    }
 }
 
 std::vector<Run> load_all(const std::vector<std::string>& inputs, ExitCode& code) {

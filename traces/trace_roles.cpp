@@ -151,11 +151,25 @@ bool set_range(TraceRole& role, std::string_view name) {
     return true;
 }
 
+/// Lower case; `word` is.
+bool contains_at(std::string_view text, std::size_t at, std::string_view word) {
+    if (text.size() - at < word.size()) return false;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+        const char c = text[at + i];
+        if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != word[i]) return false;
+    }
+    return true;
+}
+
 /// Names of libraries that move data between GPUs; NCCL's kernels are called ncclKernel... or ncclDevKernel...
+/// Every kernel of a trace is asked, so nothing is copied.
 bool is_communication(std::string_view name) {
-    const std::string text = lower(name);
-    for (const char* library : {"nccl", "rccl", "nvshmem", "deep_ep", "deepep", "hybridep", "hybrid_ep"}) {
-        if (text.find(library) != std::string::npos) return true;
+    constexpr std::array<std::string_view, 7> libraries = {"nccl",   "rccl",     "nvshmem",  "deep_ep",
+                                                           "deepep", "hybridep", "hybrid_ep"};
+    for (std::size_t at = 0; at < name.size(); ++at) {
+        for (const std::string_view library : libraries) {
+            if (contains_at(name, at, library)) return true;
+        }
     }
     return false;
 }
