@@ -11,6 +11,8 @@ namespace {
 /// Narrower boxes have no edge: it would be a large part of them, and their colour no longer that of their kind.
 constexpr double least_edged = 9.0;
 
+constexpr std::size_t least_edges = 3;  ///< of columns inside the narrowest box
+
 /// Sum of colours weighted by time.
 struct Mixture {
     double red = 0.0;
@@ -23,7 +25,8 @@ struct Mixture {
         blue += qBlue(color) * weight;
     }
     QRgb over(double weight) const {
-        const auto channel = [weight](double sum) { return static_cast<int>(sum / weight + 0.5); };
+        const double inverse = 1.0 / weight;
+        const auto channel = [inverse](double sum) { return static_cast<int>(sum * inverse + 0.5); };
         return qRgb(channel(red), channel(green), channel(blue));
     }
 };
@@ -108,6 +111,10 @@ void RowImage::mixColumns(const TimelineRow& row, const Columns& columns, const 
     const bool compute = shown.spans().rows[row.row].lane == SpanLane::compute;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const Picoseconds length = edges[i + 1] - edges[i];
+        if (length == 0 && i > 0) {  // closer than a picosecond per column
+            line_[i] = line_[i - 1];
+            continue;
+        }
         Picoseconds rest = length;
         Mixture mixture;
         for (std::size_t k = 0; k < classes.size(); ++k) {
@@ -138,15 +145,17 @@ void RowImage::addGap(const TimelineRow& row, Picoseconds begin, Picoseconds end
     if (right - left >= least_box) boxes_.push_back({row.run, 0, true, left, right, top, height});
 }
 
-/// A box at least two columns wide holds an edge, so the edges find all of them, however many spans lie between.
+/// A box at least four columns wide holds three edges at which equally many spans have started, so the edges find all
+/// of them, however many spans lie between.
 void RowImage::findBoxes(const TimelineRow& row, const Columns& columns, const std::vector<Picoseconds>& edges, int top,
                          int height) {
     const SpanTable& spans = scene_.runs[row.run].spans();
     const SpanRow& its = spans.rows[row.row];
     std::size_t seenSpan = its.last;
     std::uint32_t seenGap = std::numeric_limits<std::uint32_t>::max();
-    for (std::size_t i = 0; i < edges.size(); ++i) {
+    for (std::size_t i = 0; i + least_edges - 1 < edges.size(); ++i) {
         const std::uint32_t started = columns.started[i];
+        if (started != columns.started[i + least_edges - 1]) continue;
         const std::size_t span = its.first + started - 1;
         if (started > 0 && spans.end[span] > edges[i]) {
             if (span != seenSpan) addBox(row, span, top, height);
