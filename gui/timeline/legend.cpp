@@ -62,11 +62,11 @@ int paintItem(QPainter& painter, const Theme& theme, const LegendItem& item, QPo
 
 std::vector<LegendItem> timelineLegend(const TimelineScene& scene) {
     std::vector<LegendItem> items;
+    addLateEarly(items, scene);  // first, so that a narrow picture keeps what is not known from elsewhere
     for (const SpanKind kind : kindsOf(scene)) {
         items.push_back({kind, nameOf(kind), scene.theme().fill(kind), Theme::pattern(kind)});
     }
     items.push_back({SpanKind::other, "bubble (rank waits)", scene.theme().bubble});
-    addLateEarly(items, scene);
     return items;
 }
 

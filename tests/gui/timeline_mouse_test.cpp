@@ -158,8 +158,8 @@ TEST_F(TimelineMouse, HitTestFindsWhatIsUnderThePoint) {
                 const Picoseconds time = frame.axisTime(x);
                 const auto span = span_at(run.spans, run.spans.rows[row.row->row], time);
                 ASSERT_EQ(hit.part, Hit::Part::rows);
-                if (span) ASSERT_EQ(hit.span, span);
-                if (!span && !hit.span) ASSERT_EQ(hit.gap, gap_at(run.spans, row.row->row, time));
+                ASSERT_TRUE(!span || hit.span == span);
+                ASSERT_TRUE(hit.span || hit.gap == gap_at(run.spans, row.row->row, time));
                 ASSERT_TRUE(hit.span || hit.gap);
             }
         }

@@ -27,7 +27,8 @@ void expectStacked(const std::vector<TimelineRow>& rows, int height) {
 
 class TimelineRows : public testing::Test {
 protected:
-    RowLayout layout(const RowChoice& choice, std::vector<const foreshard::Run*> runs) {
+    /// Of what `choice` says.
+    RowLayout layout(const std::vector<const foreshard::Run*>& runs) const {
         const RowLayout result = layoutRows(runs, choice);
         expectStacked(result.pinned, result.pinnedHeight);
         expectStacked(result.scrolled, result.scrolledHeight);
@@ -39,12 +40,12 @@ protected:
 };
 
 TEST_F(TimelineRows, SingleHasARowPerRank) {
-    EXPECT_EQ(labels(layout(choice, {&a, &b}).scrolled), (std::vector<QString>{"PP0", "PP1"}));
+    EXPECT_EQ(labels(layout({&a, &b}).scrolled), (std::vector<QString>{"PP0", "PP1"}));
 }
 
 TEST_F(TimelineRows, AnExpandedRankHasEveryRowOfItsLanes) {
     choice.expanded = {1};
-    const RowLayout expanded = layout(choice, {&a});
+    const RowLayout expanded = layout({&a});
     std::vector<std::size_t> ofRankOne;
     for (const TimelineRow& row : expanded.scrolled) {
         if (row.rank == 1) ofRankOne.push_back(row.row);
@@ -59,7 +60,7 @@ TEST_F(TimelineRows, AnExpandedRankHasEveryRowOfItsLanes) {
 
 TEST_F(TimelineRows, PinnedRanksHaveABlockOfTheirOwn) {
     choice.pinned = {1};
-    const RowLayout result = layout(choice, {&a});
+    const RowLayout result = layout({&a});
     EXPECT_EQ(labels(result.pinned), std::vector<QString>{"PP1"});
     EXPECT_EQ(labels(result.scrolled), std::vector<QString>{"PP0"});
 }
@@ -67,12 +68,12 @@ TEST_F(TimelineRows, PinnedRanksHaveABlockOfTheirOwn) {
 // Ranks meet by their place in the pipeline; one that only B has follows.
 TEST_F(TimelineRows, StackHasARowPerRunAndRank) {
     choice.mode = TimelineMode::stack;
-    EXPECT_EQ(labels(layout(choice, {&a, &b}).scrolled), (std::vector<QString>{"PP0 A", "B", "PP1 A", "B", "PP2 B"}));
+    EXPECT_EQ(labels(layout({&a, &b}).scrolled), (std::vector<QString>{"PP0 A", "B", "PP1 A", "B", "PP2 B"}));
 }
 
 TEST_F(TimelineRows, DiffHasTheSecondRunAndAStrip) {
     choice.mode = TimelineMode::diff;
-    const RowLayout result = layout(choice, {&a, &b});
+    const RowLayout result = layout({&a, &b});
     EXPECT_EQ(labels(result.scrolled),
               (std::vector<QString>{"PP0", "late/early", "PP1", "late/early", "PP2", "late/early"}));
     EXPECT_EQ(result.scrolled[0].run, 1U);
@@ -81,14 +82,14 @@ TEST_F(TimelineRows, DiffHasTheSecondRunAndAStrip) {
 
 TEST_F(TimelineRows, ARankThatOnlyTheBaselineHasIsStillShown) {
     choice.mode = TimelineMode::diff;
-    const RowLayout result = layout(choice, {&b, &a});
+    const RowLayout result = layout({&b, &a});
     EXPECT_EQ(result.scrolled.back().label, "PP2");
     EXPECT_EQ(result.scrolled.back().run, 0U);
 }
 
 TEST_F(TimelineRows, OverlayOutlinesTheFirstRunsRowOfTheSameRank) {
     choice.mode = TimelineMode::overlay;
-    const RowLayout result = layout(choice, {&a, &b});
+    const RowLayout result = layout({&a, &b});
     ASSERT_EQ(result.scrolled.size(), 3U);
     EXPECT_EQ(a.spans.rows[result.scrolled[1].outlineRow.value()].rank, 1);
     EXPECT_FALSE(result.scrolled[2].outlineRow);
@@ -96,16 +97,16 @@ TEST_F(TimelineRows, OverlayOutlinesTheFirstRunsRowOfTheSameRank) {
 
 TEST_F(TimelineRows, ComparingOneRunShowsIt) {
     choice.mode = TimelineMode::diff;
-    EXPECT_EQ(labels(layout(choice, {&a}).scrolled), (std::vector<QString>{"PP0", "PP1"}));
-    EXPECT_TRUE(layout(choice, {}).scrolled.empty());
+    EXPECT_EQ(labels(layout({&a}).scrolled), (std::vector<QString>{"PP0", "PP1"}));
+    EXPECT_TRUE(layout({}).scrolled.empty());
 }
 
 TEST_F(TimelineRows, FittingHeightIsTheLargestThatFits) {
     const int height = fittingRowHeight({&a}, choice, 61, 8, 100);
     choice.rowHeight = height;
-    EXPECT_LE(layout(choice, {&a}).scrolledHeight, 61);
+    EXPECT_LE(layout({&a}).scrolledHeight, 61);
     choice.rowHeight = height + 1;
-    EXPECT_GT(layout(choice, {&a}).scrolledHeight, 61);
+    EXPECT_GT(layout({&a}).scrolledHeight, 61);
 }
 
 }  // namespace
