@@ -118,10 +118,11 @@ void paintGapSelection(QPainter& painter, const TimelineFrame& frame) {
     outline(painter, clipped(frame, box), theme.capacity, theme.window, 2.0);
     const SpanTable& spans = frame.scene->runs[run].spans();
     const auto gap = gap_at(spans, frame.selection.row, frame.selection.begin);
-    std::optional<std::size_t> waiting = gap ? gap->after : std::nullopt;
+    const std::size_t none = spans.size();
+    std::size_t waiting = gap && gap->after ? *gap->after : none;
     for (const std::size_t cause : frame.scene->chain) {
         if (!hasOwnRow(frame, run, cause)) continue;
-        if (waiting) arrow(painter, frame, run, cause, *waiting, theme.capacity);
+        if (waiting != none) arrow(painter, frame, run, cause, waiting, theme.capacity);
         if (const auto producer = spanRect(frame, run, cause)) {
             outline(painter, clipped(frame, *producer), theme.capacity, theme.window, 1.0);
         }

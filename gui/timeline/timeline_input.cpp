@@ -265,7 +265,7 @@ QString TimelineView::tipAt(QPoint point) const {
     if (!hit.row) return {};
     const ShownRun& shown = scene_.runs[hit.row->row->run];
     if (hit.span) {
-        const QString text = spanText(shown, *hit.span);
+        QString text = spanText(shown, *hit.span);
         if (!scene_.lateness || hit.row->row->run != 1) return text;
         if (scene_.lateness->matched[*hit.span] == 0) return text + " · only in this run";
         const Picoseconds late = scene_.lateness->late[*hit.span];
