@@ -4,6 +4,7 @@
 #include <QRect>
 #include <vector>
 
+#include "gui/memory/memory_painter.hpp"
 #include "gui/theme.hpp"
 #include "gui/view_state.hpp"
 #include "sim/result/run.hpp"
@@ -17,7 +18,7 @@ namespace foreshard::gui {
 /// visible time, cursor and zoom with the timeline. Further runs are drawn as a line over the lane of the same rank;
 /// measured ones dashed.
 ///
-/// Keys: Up, Down choose a lane, Return or P puts the cursor on its peak; W, S zoom at the cursor, A, D pan.
+/// Keys: Up, Down choose a lane, Return puts the cursor on its peak; W, S zoom at the cursor, A, D pan.
 class MemoryView : public QAbstractScrollArea {
     Q_OBJECT
 
@@ -52,6 +53,14 @@ protected:
 
 private:
     void updateScrollBar();
+    void describe();
+    bool hasMemory() const;
+    MemoryScene scene() const;
+    MemoryLayout layout() const;
+    void zoom(double factor, double pixel);
+    void pan(double pixels);
+    void goToPeak();
+    double cursorPixel() const;
 
     ViewState& state_;
     std::vector<const Run*> runs_;
