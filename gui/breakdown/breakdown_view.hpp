@@ -8,12 +8,11 @@
 #include "sim/result/run.hpp"
 
 class QPainter;
-class QTableView;
 
 namespace foreshard::gui {
 
-class BreakdownModel;
 class ChartWidget;
+class TableView;
 
 /// Where the step of every rank goes: a bar per rank that is as long as the step, and the numbers below it.
 class BreakdownView : public QWidget {
@@ -34,9 +33,8 @@ signals:
 private:
     std::vector<const Run*> runs_;
     ThemeKind theme_ = ThemeKind::light;
-    BreakdownModel* model_ = nullptr;
     ChartWidget* chart_ = nullptr;
-    QTableView* table_ = nullptr;
+    TableView* table_ = nullptr;
 };
 
 }  // namespace foreshard::gui

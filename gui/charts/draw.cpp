@@ -44,8 +44,12 @@ void drawMark(QPainter& painter, const QRect& box, const LegendEntry& entry) {
 
 }  // namespace
 
+QFontMetrics metricsOf(const QPaintDevice& device, const QFont& font) {
+    return {font, &device};
+}
+
 QFontMetrics metricsOf(const QPainter& painter, const QFont& font) {
-    return {font, painter.device()};
+    return metricsOf(*painter.device(), font);
 }
 
 QString durationText(Picoseconds time) {
@@ -70,9 +74,9 @@ QString figureText(double value) {
     return QString::number(value, 'f', size >= 1.0 ? 2 : 4);
 }
 
-int legendHeight(const QPainter& painter, int width, const std::vector<LegendEntry>& entries) {
+int legendHeight(const QPaintDevice& device, int width, const std::vector<LegendEntry>& entries) {
     if (entries.empty()) return 0;
-    const QFontMetrics metrics = metricsOf(painter, viewFont());
+    const QFontMetrics metrics = metricsOf(device, viewFont());
     return place(metrics, width, entries).back().y + metrics.lineSpacing();
 }
 
@@ -89,7 +93,7 @@ int drawLegend(QPainter& painter, const QRect& area, const std::vector<LegendEnt
         painter.drawText(QPoint(box.left() + swatch * 4 / 3, area.top() + places[e].y + metrics.ascent()),
                          entries[e].text);
     }
-    return legendHeight(painter, area.width(), entries);
+    return legendHeight(*painter.device(), area.width(), entries);
 }
 
 void fillPatterned(QPainter& painter, const QRectF& box, const QColor& color, Qt::BrushStyle pattern) {

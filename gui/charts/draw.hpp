@@ -14,7 +14,8 @@ class QWidget;
 /// What all charts draw: texts with units, legends, hints, hatches. Sizes follow the font.
 namespace foreshard::gui {
 
-/// Metrics of `font` on the painter's device, so that pictures and paper have the sizes of the screen.
+/// Metrics of `font` on a device, so that pictures and paper have the sizes of the screen.
+QFontMetrics metricsOf(const QPaintDevice& device, const QFont& font);
 QFontMetrics metricsOf(const QPainter& painter, const QFont& font);
 
 /// "13.61 s", "845 ms", "12.3 us".
@@ -37,7 +38,7 @@ struct LegendEntry {
 /// Entries from left to right, as many lines as needed.
 /// @return height in pixels, which is also returned when nothing is to be drawn (see legendHeight)
 int drawLegend(QPainter& painter, const QRect& area, const std::vector<LegendEntry>& entries, const Theme& theme);
-int legendHeight(const QPainter& painter, int width, const std::vector<LegendEntry>& entries);
+int legendHeight(const QPaintDevice& device, int width, const std::vector<LegendEntry>& entries);
 
 /// A solid fill, over it the pattern's lines in the colour of labels.
 void fillPatterned(QPainter& painter, const QRectF& box, const QColor& color, Qt::BrushStyle pattern);

@@ -1,10 +1,10 @@
 #include "gui/memory/memory_curve.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "sim/result/text_format.hpp"
 
@@ -63,9 +63,9 @@ struct LiveItem {
 std::vector<LiveItem> liveItems(const Run& run, const RankMemory& memory) {
     std::vector<LiveItem> items;
     for (const LiveSet& set : memory.live) {
-        items.push_back({fmt::format("stage {}: {} micro-batch{}", set.stage, set.microbatches,
-                                     set.microbatches == 1 ? "" : "es"),
-                         set.bytes});
+        items.push_back(
+            {fmt::format("stage {}: {} micro-batch{}", set.stage, set.microbatches, set.microbatches == 1 ? "" : "es"),
+             set.bytes});
     }
     if (memory.gathered > 0) items.push_back({"gathered parameters and gradients", memory.gathered});
     for (const NamedBytes& workspace : run.workspaces) items.push_back({workspace.name, workspace.bytes});

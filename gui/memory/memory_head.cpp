@@ -3,6 +3,7 @@
 #include <array>
 
 #include "gui/charts/draw.hpp"
+#include "gui/charts/run_text.hpp"
 
 namespace foreshard::gui {
 
@@ -21,8 +22,8 @@ std::vector<LegendEntry> legendOf(const MemoryScene& scene, int chosen) {
                            QString("%1 %2").arg(name(category), memoryText(stack[static_cast<std::size_t>(c)]))});
     }
     if (run.memory_capacity > 0) {
-        entries.push_back({colors.capacity, "usable " + memoryText(run.memory_capacity), Qt::SolidPattern,
-                           LegendMark::line});
+        entries.push_back(
+            {colors.capacity, "usable " + memoryText(run.memory_capacity), Qt::SolidPattern, LegendMark::line});
     }
     for (std::size_t i = 1; i < scene.runs.size(); ++i) {
         const Run& other = *scene.runs[i];
@@ -61,9 +62,7 @@ QPen otherRunPen(const Theme& theme, const Run& run, std::size_t index) {
 QString peakSentence(const Run& run, int rank) {
     const RankMemory& memory = run.memory[static_cast<std::size_t>(rank)];
     const ByteCount need = memory.runtime + memory.peak;
-    const QString who = static_cast<std::size_t>(rank) < run.spans.ranks.size()
-                            ? QString::fromStdString(run.spans.ranks[static_cast<std::size_t>(rank)].name)
-                            : QString("rank %1").arg(rank);
+    const QString who = rankName(run, static_cast<std::size_t>(rank));
     const QString when = QString("%1 into the step, %2")
                              .arg(durationText(memory.peak_time - run.spans.window_begin),
                                   QString::fromStdString(peakMoment(run, rank)));
@@ -85,10 +84,10 @@ QString peakSentence(const Run& run, int rank) {
         .arg(who, memoryText(need), memoryText(run.memory_capacity), QString::number(share, 'f', 0), when);
 }
 
-int headHeight(const QPainter& painter, int width, const MemoryScene& scene) {
+int headHeight(const QPaintDevice& device, int width, const MemoryScene& scene) {
     const std::vector<LegendEntry> legend = legendOf(scene, chosenOf(scene));
-    return metricsOf(painter, boldFont()).lineSpacing() + metricsOf(painter, viewFont()).lineSpacing() +
-           legendHeight(painter, width - 2 * margin, legend) + 2 * margin;
+    return metricsOf(device, boldFont()).lineSpacing() + metricsOf(device, viewFont()).lineSpacing() +
+           legendHeight(device, width - 2 * margin, legend) + 2 * margin;
 }
 
 void paintHead(QPainter& painter, const QRect& area, const MemoryScene& scene, int chosen) {

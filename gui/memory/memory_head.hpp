@@ -9,7 +9,7 @@
 /// The lines above the lanes: who needs most, of what it consists, what is live then.
 namespace foreshard::gui {
 
-int headHeight(const QPainter& painter, int width, const MemoryScene& scene);
+int headHeight(const QPaintDevice& device, int width, const MemoryScene& scene);
 
 /// @param chosen index of the rank that is described
 void paintHead(QPainter& painter, const QRect& area, const MemoryScene& scene, int chosen);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gui/charts/draw.hpp"
+#include "gui/charts/run_text.hpp"
 #include "gui/memory/memory_head.hpp"
 
 namespace foreshard::gui {
@@ -54,7 +55,8 @@ double rightEnd(const Lane& lane, const TimeAxis& axis) {
 void drawLayers(QPainter& painter, const Lane& lane, const std::vector<CurvePoint>& curve, double right) {
     for (int layers = memory_category_count; layers > 0; --layers) {
         QPolygonF shape = edge(lane, curve, layers, right);
-        shape << QPointF(right, lane.curve.bottom()) << QPointF(lane.curve.left() + curve.front().x, lane.curve.bottom());
+        shape << QPointF(right, lane.curve.bottom())
+              << QPointF(lane.curve.left() + curve.front().x, lane.curve.bottom());
         painter.setPen(Qt::NoPen);
         painter.setBrush(memoryColor(*lane.theme, static_cast<MemoryCategory>(layers - 1)));
         painter.drawPolygon(shape);
@@ -88,33 +90,29 @@ void drawScale(QPainter& painter, const Lane& lane) {
         painter.setPen(QPen(lane.theme->grid, 1));
         painter.drawLine(QPointF(lane.curve.left(), y), QPointF(lane.curve.right(), y));
         if (y + metrics.height() / 2.0 > lane.curve.bottom() || y - metrics.height() / 2.0 < lane.curve.top()) continue;
-        painter.setPen(lane.theme->faintText);
+        painter.setPen(lane.fits() ? lane.theme->faintText : labelOn(lane.theme->capacity));
         painter.drawText(QRectF(lane.box.left(), y - metrics.height() / 2.0, lane.curve.left() - lane.box.left() - 4,
                                 metrics.height()),
                          Qt::AlignRight | Qt::AlignVCenter, QString::number(tick));
     }
 }
 
+/// The name of a rank that does not fit stands on the colour of the capacity line.
 void drawName(QPainter& painter, const Lane& lane) {
     const QRect box(lane.box.left(), lane.box.top(), static_cast<int>(lane.curve.left()) - lane.box.left(),
                     lane.box.height() - 1);
-    painter.fillRect(box, lane.chosen ? lane.theme->bubble : lane.theme->panel);
-    if (lane.chosen) painter.fillRect(QRect(box.left(), box.top(), 3, box.height()), lane.theme->accent);
+    painter.fillRect(box, !lane.fits() ? lane.theme->capacity : lane.chosen ? lane.theme->bubble : lane.theme->panel);
+    if (lane.chosen) painter.fillRect(QRect(box.left(), box.top(), 4, box.height()), lane.theme->accent);
     QFont bold = viewFont(std::min(1.0, lane.box.height() / 12.0));
     bold.setBold(true);
     painter.setFont(bold);
-    painter.setPen(lane.theme->text);
+    painter.setPen(lane.fits() ? lane.theme->text : labelOn(lane.theme->capacity));
+    const QRect text = box.adjusted(7, 1, -2, 0);
+    painter.drawText(text, Qt::AlignLeft | Qt::AlignTop, rankName(*lane.run, lane.rank));
     const int line = metricsOf(painter, bold).lineSpacing();
-    const QString label = lane.rank < lane.run->spans.ranks.size()
-                              ? QString::fromStdString(lane.run->spans.ranks[lane.rank].name)
-                              : QString("rank %1").arg(lane.rank);
-    const QRect text = box.adjusted(6, 1, -2, 0);
-    painter.drawText(text, Qt::AlignLeft | Qt::AlignTop, label);
-    if (lane.fits() || lane.box.height() < 2 * line) return;
-    const QRect flag(box.left() + 4, box.top() + line + 1, metricsOf(painter, bold).horizontalAdvance("OOM") + 6, line);
-    painter.fillRect(flag, lane.theme->capacity);
-    painter.setPen(labelOn(lane.theme->capacity));
-    painter.drawText(flag, Qt::AlignCenter, "OOM");
+    if (!lane.fits() && lane.box.height() >= 2 * line) {
+        painter.drawText(text.translated(0, line), Qt::AlignLeft | Qt::AlignTop, "OOM");
+    }
 }
 
 void drawCapacity(QPainter& painter, const Lane& lane) {
@@ -231,12 +229,12 @@ QColor memoryColor(const Theme& theme, MemoryCategory category) {
     return {};
 }
 
-MemoryLayout layoutMemory(const QPainter& painter, const QRect& area, const MemoryScene& scene, LaneFit fit) {
-    const QFontMetrics metrics = metricsOf(painter, viewFont());
+MemoryLayout layoutMemory(const QPaintDevice& device, const QRect& area, const MemoryScene& scene, LaneFit fit) {
+    const QFontMetrics metrics = metricsOf(device, viewFont());
     MemoryLayout layout;
     layout.gutter = std::max(scene.gutter, metrics.horizontalAdvance("PP00   000"));
     layout.head = area;
-    layout.head.setHeight(headHeight(painter, area.width(), scene));
+    layout.head.setHeight(headHeight(device, area.width(), scene));
     layout.lanes = area.adjusted(0, layout.head.height(), 0, 0);
     layout.laneCount = static_cast<int>(scene.runs.front()->memory.size());
     const int least = fit == LaneFit::all ? 4 : 4 * metrics.lineSpacing();
@@ -249,12 +247,14 @@ MemoryLayout layoutMemory(const QPainter& painter, const QRect& area, const Memo
 void paintMemory(QPainter& painter, const QRect& area, const MemoryScene& scene, LaneFit fit, int scrolled) {
     const Theme& colors = theme(scene.theme);
     if (scene.runs.empty() || scene.runs.front()->memory.empty()) {
-        drawHint(painter, area, scene.runs.empty() ? "Open a plan to see the memory of every rank over time."
-                                                   : "This run says nothing about memory.", colors);
+        drawHint(painter, area,
+                 scene.runs.empty() ? "Open a plan to see the memory of every rank over time."
+                                    : "This run says nothing about memory.",
+                 colors);
         return;
     }
     painter.fillRect(area, colors.window);
-    const MemoryLayout layout = layoutMemory(painter, area, scene, fit);
+    const MemoryLayout layout = layoutMemory(*painter.device(), area, scene, fit);
     const double scale = 1.08 * static_cast<double>(memoryScale(scene.runs));
     const int chosen = scene.chosen < 0 ? worstRank(*scene.runs.front()) : scene.chosen;
     for (int rank = 0; rank < layout.laneCount; ++rank) {

@@ -37,7 +37,7 @@ enum class LaneFit {
     all,       ///< all lanes are visible, however low
 };
 
-MemoryLayout layoutMemory(const QPainter& painter, const QRect& area, const MemoryScene& scene, LaneFit fit);
+MemoryLayout layoutMemory(const QPaintDevice& device, const QRect& area, const MemoryScene& scene, LaneFit fit);
 
 /// @param scrolled pixels that the lanes are moved up
 void paintMemory(QPainter& painter, const QRect& area, const MemoryScene& scene, LaneFit fit, int scrolled);

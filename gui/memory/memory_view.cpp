@@ -33,7 +33,8 @@ void MemoryView::setRuns(std::vector<const Run*> runs) {
     if (chosen_ >= ranks) chosen_ = -1;
     if (!runs_.empty()) {
         const SpanTable& spans = runs_.front()->spans;
-        const bool nothing = state_.end() <= spans.begin || state_.begin() >= spans.finish || state_.end() < state_.begin() + 2;
+        const bool nothing =
+            state_.end() <= spans.begin || state_.begin() >= spans.finish || state_.end() < state_.begin() + 2;
         if (nothing && spans.finish > spans.begin) state_.setVisible(spans.begin, spans.finish);
     }
     describe();
@@ -76,7 +77,7 @@ MemoryScene MemoryView::scene() const {
 }
 
 MemoryLayout MemoryView::layout() const {
-    return layoutMemory(QPainter(viewport()), viewport()->rect(), scene(), LaneFit::readable);
+    return layoutMemory(*viewport(), viewport()->rect(), scene(), LaneFit::readable);
 }
 
 void MemoryView::paint(QPainter& painter, const QRect& area) const {
@@ -121,7 +122,8 @@ void MemoryView::leaveEvent(QEvent*) {
 void MemoryView::wheelEvent(QWheelEvent* event) {
     if ((event->modifiers() & Qt::ControlModifier) == 0 || !hasMemory()) return QAbstractScrollArea::wheelEvent(event);
     const MemoryLayout now = layout();
-    zoom(event->angleDelta().y() > 0 ? zoom_step : 1.0 / zoom_step, event->position().x() - now.lanes.left() - now.gutter);
+    zoom(event->angleDelta().y() > 0 ? zoom_step : 1.0 / zoom_step,
+         event->position().x() - now.lanes.left() - now.gutter);
 }
 
 void MemoryView::zoom(double factor, double pixel) {
