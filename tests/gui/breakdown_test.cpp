@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "gui/breakdown/breakdown_table.hpp"
 #include "gui/breakdown/breakdown_painter.hpp"
+#include "gui/breakdown/breakdown_table.hpp"
 #include "gui/breakdown/breakdown_view.hpp"
 #include "gui/charts/table_view.hpp"
 #include "tests/gui/golden_image.hpp"
