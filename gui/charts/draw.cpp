@@ -53,6 +53,9 @@ QFontMetrics metricsOf(const QPainter& painter, const QFont& font) {
 }
 
 QString durationText(Picoseconds time) {
+    const Picoseconds size = std::abs(time);
+    if (size > 0 && size < 1000) return QString("%1 ps").arg(time);
+    if (size > 0 && size < 100'000) return figureText(static_cast<double>(time) / 1e3) + " ns";
     return QString::fromStdString(time < 0 ? "-" + milliseconds(-to_milliseconds(time))
                                            : milliseconds(to_milliseconds(time)));
 }

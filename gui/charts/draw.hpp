@@ -18,7 +18,7 @@ namespace foreshard::gui {
 QFontMetrics metricsOf(const QPaintDevice& device, const QFont& font);
 QFontMetrics metricsOf(const QPainter& painter, const QFont& font);
 
-/// "13.61 s", "845 ms", "12.3 us".
+/// "13.61 s", "845 ms", "12.3 us", "3 ps".
 QString durationText(Picoseconds time);
 /// The same with a sign: "+12.3 ms".
 QString differenceText(Picoseconds time);
