@@ -48,6 +48,18 @@ double capacityOf(const SearchResult& search) {
     return 0.0;
 }
 
+/// Plans that need far more than there is would squeeze the others into a corner: the axis ends before them, and the
+/// picture says how many they are.
+constexpr double most_over_capacity = 1.5;
+
+std::vector<Place> insidePlaces(const PlansScene& scene) {
+    std::vector<Place> places = placesOf(scene);
+    const double limit = most_over_capacity * capacityOf(*scene.search);
+    const auto beyond = [&](const Place& place) { return limit > 0.0 && place.memory > limit; };
+    places.erase(std::remove_if(places.begin(), places.end(), beyond), places.end());
+    return places;
+}
+
 Plot plotOf(const QPaintDevice& device, const QRect& area, const PlansScene& scene) {
     const QFontMetrics metrics = metricsOf(device, viewFont(0.9));
     Plot plot;
@@ -55,8 +67,8 @@ Plot plotOf(const QPaintDevice& device, const QRect& area, const PlansScene& sce
                                      3 * metrics.lineSpacing(), -2 * margin, -2.5 * metrics.lineSpacing() - margin);
     double least = 1e300;
     double most = 0.0;
-    plot.mostMemory = 1.1 * capacityOf(*scene.search);
-    for (const Place& place : placesOf(scene)) {
+    plot.mostMemory = std::max(1.0, 1.1 * capacityOf(*scene.search));
+    for (const Place& place : insidePlaces(scene)) {
         plot.mostMemory = std::max(plot.mostMemory, 1.05 * place.memory);
         least = std::min(least, place.speed);
         most = std::max(most, place.speed);
@@ -65,7 +77,6 @@ Plot plotOf(const QPaintDevice& device, const QRect& area, const PlansScene& sce
     const double room = std::max(0.08 * (most - least), 0.02 * most);
     plot.leastSpeed = std::max(0.0, least - room);
     plot.mostSpeed = most + room;
-    plot.mostMemory = std::max(plot.mostMemory, 1.0);
     return plot;
 }
 
@@ -144,10 +155,12 @@ void drawPlan(QPainter& painter, const QPointF& at, PlanState state, bool chosen
     painter.drawEllipse(at, size + 4, size + 4);
 }
 
-std::vector<LegendEntry> legendOf(const Theme& theme) {
+std::vector<LegendEntry> legendOf(const PlansScene& scene, const Theme& theme) {
+    const std::size_t beyond = placesOf(scene).size() - insidePlaces(scene).size();
+    const QString more = beyond == 0 ? QString() : QString(", %1 beyond the right edge").arg(beyond);
     return {{theme.accent, "front: nothing is better in both", Qt::SolidPattern, LegendMark::line},
             {theme.faintText, "fits"},
-            {theme.capacity, "does not fit (crossed)"}};
+            {theme.capacity, "does not fit (crossed" + more + ")"}};
 }
 
 }  // namespace
@@ -156,15 +169,19 @@ void paintPareto(QPainter& painter, const QRect& area, const PlansScene& scene) 
     const Theme& colors = theme(scene.theme);
     painter.fillRect(area, colors.window);
     const Plot plot = plotOf(*painter.device(), area, scene);
-    drawLegend(painter, area.adjusted(margin, margin, -margin, 0), legendOf(colors), colors);
+    drawLegend(painter, area.adjusted(margin, margin, -margin, 0), legendOf(scene, colors), colors);
     drawAxes(painter, plot, colors);
     drawCapacity(painter, plot, capacityOf(*scene.search), colors);
     painter.save();
     painter.setClipRect(plot.box.adjusted(-6, -6, 6, 6));
     painter.setRenderHint(QPainter::Antialiasing);
     drawFront(painter, plot, scene, colors);
-    for (const Place& place : placesOf(scene)) {
-        drawPlan(painter, plot.at(place.memory, place.speed), planState(*scene.search, place.plan),
+    std::vector<Place> places = insidePlaces(scene);
+    const auto state = [&](const Place& place) { return planState(*scene.search, place.plan); };
+    // What matters most is drawn last.
+    std::stable_sort(places.begin(), places.end(), [&](const Place& a, const Place& b) { return state(a) > state(b); });
+    for (const Place& place : places) {
+        drawPlan(painter, plot.at(place.memory, place.speed), state(place),
                  static_cast<int>(place.plan) == scene.chosen, colors);
     }
     painter.restore();
@@ -179,10 +196,10 @@ std::optional<std::size_t> paretoPlanAt(const QPaintDevice& device, const QRect&
     const Plot plot = plotOf(device, area, scene);
     std::optional<std::size_t> nearest;
     double best = reach * reach;
-    for (const Place& candidate : placesOf(scene)) {
+    for (const Place& candidate : insidePlaces(scene)) {
         const QPointF away = plot.at(candidate.memory, candidate.speed) - QPointF(place);
         const double distance = QPointF::dotProduct(away, away);
-        if (distance > best) continue;
+        if (distance >= best) continue;
         best = distance;
         nearest = candidate.plan;
     }

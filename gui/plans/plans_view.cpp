@@ -191,8 +191,9 @@ void PlansView::paint(QPainter& painter, const QRect& area) const {
     paintPareto(painter, left, scene());
     paintHeatMap(painter, left.translated(left.width(), 0), scene());
     const QRect below(inside.left(), left.bottom() + margin, inside.width(), inside.bottom() - left.bottom() - margin);
-    const int half = inside.width() * 2 / 3;
-    paintTable(painter, QRect(below.left(), below.top(), half - margin, below.height()), planTable(*search_), colors);
+    const int half = inside.width() * 3 / 4;
+    paintTable(painter, QRect(below.left(), below.top(), half - 2 * margin, below.height()), planTable(*search_),
+               colors);
     paintTable(painter, QRect(below.left() + half, below.top(), inside.width() - half, below.height()),
                reasonsTable(*search_), colors);
 }
