@@ -65,7 +65,7 @@ QString differenceText(Picoseconds time) {
     return (time > 0 ? "+" : "") + durationText(time);
 }
 
-QString tickText(double picoseconds, double last) {
+QString axisText(double picoseconds, double last) {
     struct Unit {
         double size;
         const char* name;

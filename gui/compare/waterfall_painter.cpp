@@ -130,7 +130,7 @@ void drawAxis(QPainter& painter, const Scale& scale, const Theme& theme) {
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(x, scale.box.top()), QPointF(x, scale.box.bottom() + 3));
         painter.setPen(theme.faintText);
-        const QString text = tickText(tick * 1e9, scale.end);
+        const QString text = axisText(tick * 1e9, scale.end);
         painter.drawText(QPointF(x - metrics.horizontalAdvance(text) / 2.0, scale.box.bottom() + 4 + metrics.ascent()),
                          text);
     }

@@ -31,7 +31,7 @@ TEST(ChartTexts, SayNumbersWithUnits) {
     EXPECT_EQ(differenceText(-1'500'000'000).toStdString(), "-1.50 ms");
     EXPECT_EQ(memoryText(ByteCount{3} << 29).toStdString(), "1.50 GiB");
     EXPECT_EQ(memoryText(ByteCount{3} << 20).toStdString(), "3.00 MiB");
-    EXPECT_EQ(tickText(5e11, 4e12).toStdString(), "0.5 s");
+    EXPECT_EQ(axisText(5e11, 4e12).toStdString(), "0.5 s");
     EXPECT_EQ(percentText(0.0001).toStdString(), "<0.1 %");
     EXPECT_EQ(percentText(0.0).toStdString(), "0.0 %");
 }
