@@ -69,11 +69,23 @@ void CompareView::setRuns(std::vector<const Run*> runs) {
     compareWith(1);
 }
 
+/// Runs of a plan that is being edited change many times before somebody looks here.
 void CompareView::compareWith(int index) {
     other_ = index;
-    const auto other = static_cast<std::size_t>(index);
     compared_.reset();
     unmatched_.clear();
+    stale_ = true;
+    if (isVisible()) compareNow();
+}
+
+void CompareView::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (stale_) compareNow();
+}
+
+void CompareView::compareNow() {
+    stale_ = false;
+    const auto other = static_cast<std::size_t>(other_);
     if (other < runs_.size()) {
         compared_ = compareRuns(*runs_[0], *runs_[other]);
         unmatched_ = unmatchedGroups(compared_->comparison, *runs_[0], *runs_[other]);
@@ -93,8 +105,10 @@ void CompareView::setTheme(ThemeKind kind) {
 }
 
 void CompareView::paint(QPainter& painter, const QRect& area) const {
-    if (!compared_) return drawHint(painter, area, hint, theme(theme_));
-    paintComparison(painter, area, *compared_, theme(theme_));
+    const auto other = static_cast<std::size_t>(other_);
+    if (compared_) return paintComparison(painter, area, *compared_, theme(theme_));
+    if (other >= runs_.size()) return drawHint(painter, area, hint, theme(theme_));
+    paintComparison(painter, area, compareRuns(*runs_[0], *runs_[other]), theme(theme_));
 }
 
 }  // namespace foreshard::gui

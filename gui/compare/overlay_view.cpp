@@ -63,10 +63,22 @@ void OverlayView::selectSpan(std::size_t run, std::size_t span) {
 }
 
 void OverlayView::setRuns(std::vector<const Run*> runs) {
+    runs_ = std::move(runs);
     overlay_.reset();
     unmatched_.clear();
-    if (runs.size() >= 2) {
-        overlay_ = overlayOf(runs);
+    stale_ = true;
+    if (isVisible()) compareNow();
+}
+
+void OverlayView::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (stale_) compareNow();
+}
+
+void OverlayView::compareNow() {
+    stale_ = false;
+    if (runs_.size() >= 2) {
+        overlay_ = overlayOf(runs_);
         unmatched_ = unmatchedGroups(overlay_->comparison, *overlay_->predicted, *overlay_->measured);
     }
     errors_->setTable(overlay_ ? errorTable(*overlay_) : Table{});
@@ -85,8 +97,9 @@ void OverlayView::setTheme(ThemeKind kind) {
 }
 
 void OverlayView::paint(QPainter& painter, const QRect& area) const {
-    if (!overlay_) return drawHint(painter, area, hint, theme(theme_));
-    paintOverlay(painter, area, *overlay_, theme(theme_));
+    if (overlay_) return paintOverlay(painter, area, *overlay_, theme(theme_));
+    if (runs_.size() < 2) return drawHint(painter, area, hint, theme(theme_));
+    paintOverlay(painter, area, overlayOf(runs_), theme(theme_));
 }
 
 }  // namespace foreshard::gui
