@@ -35,6 +35,7 @@ CompareView::CompareView(ViewState& state, QWidget* parent) : QWidget(parent), s
     settings_ = new TableView("Settings that differ");
     unmatchedTable_ = new TableView("Spans without a partner in the other run");
     connect(unmatchedTable_, &TableView::rowActivated, this, [this](int row) {
+        if (static_cast<std::size_t>(row) >= unmatched_.size()) return;
         const UnmatchedGroup& group = unmatched_[static_cast<std::size_t>(row)];
         Selection selection;
         selection.kind = Selection::Kind::span;
@@ -50,8 +51,7 @@ CompareView::CompareView(ViewState& state, QWidget* parent) : QWidget(parent), s
     auto* splitter = new QSplitter;
     splitter->addWidget(chart_);
     splitter->addWidget(tabs);
-    splitter->setStretchFactor(0, 3);
-    splitter->setStretchFactor(1, 2);
+    splitter->setSizes({550, 450});
     auto* box = new QVBoxLayout(this);
     box->setContentsMargins(0, 0, 0, 0);
     box->addWidget(chooser_);

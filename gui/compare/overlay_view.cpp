@@ -37,6 +37,7 @@ OverlayView::OverlayView(ViewState& state, QWidget* parent) : QWidget(parent), s
     figures_ = new TableView("Figures predicted (A) and measured (B)");
     unmatchedTable_ = new TableView("Spans that only the prediction (A) or only the measurement (B) has");
     connect(unmatchedTable_, &TableView::rowActivated, this, [this](int row) {
+        if (!overlay_ || static_cast<std::size_t>(row) >= unmatched_.size()) return;
         const UnmatchedGroup& group = unmatched_[static_cast<std::size_t>(row)];
         selectSpan(group.run == 0 ? overlay_->predictedIndex : overlay_->measuredIndex, group.first);
     });
@@ -48,6 +49,7 @@ OverlayView::OverlayView(ViewState& state, QWidget* parent) : QWidget(parent), s
     auto* splitter = new QSplitter;
     splitter->addWidget(chart_);
     splitter->addWidget(tabs);
+    splitter->setSizes({500, 500});
     auto* box = new QVBoxLayout(this);
     box->setContentsMargins(0, 0, 0, 0);
     box->addWidget(splitter);
