@@ -55,6 +55,7 @@ std::size_t PassFlows::shape_of(std::int32_t rank, const Ratios& ratios) {
             for (int tp = 0; tp < job_.plan.tp; ++tp) {
                 const std::vector<LinkUse> uses = member_loads(grid_.rank({tp, cp, dp, place.pp}), ratios);
                 for (const LinkUse& use : uses) {
+                    if (links_.is_leaf(use.link)) continue;
                     share = std::max(share, use.load / links_.capacity[static_cast<std::size_t>(use.link)]);
                 }
                 all.add(uses);

@@ -49,7 +49,7 @@ private:
     const RankGrid& grid_;
     const Links& links_;
     std::vector<std::vector<std::vector<LinkUse>>> shapes_;
-    std::vector<double> largest_share_;  ///< per shape: of a link's capacity that one member takes at 1 byte/s
+    std::vector<double> largest_share_;  ///< per shape: of a port's or NIC's capacity that one member takes at 1 byte/s
     std::map<std::pair<std::int32_t, Ratios>, std::size_t> known_shapes_;
     std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> known_flows_;  ///< (rank, work)
     std::vector<PassFlow> flows_;
