@@ -92,27 +92,39 @@ PassTimer::Exposed PassTimer::exposed_in_tiles(const Op& op, const Op& gemm) con
     return {time, std::min(alone.wire * factor, time)};
 }
 
-PassTime PassTimer::sum(const std::vector<Op>& ops) const {
-    PassTime total;
+std::vector<PassTimer::Charge> PassTimer::charges(const std::vector<Op>& ops) const {
+    std::vector<Charge> result;
+    result.reserve(ops.size());
     Seconds previous;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         const Op& op = ops[i];
-        Seconds* share = op.recompute ? &total.recompute : &total.compute;
-        Seconds time;
         if (op.kind == OpKind::collective) {
             const int gemm = job_.plan.tp_comm_overlap ? overlapped_gemm(ops, static_cast<int>(i)) : -1;
             const Exposed comm =
                 gemm >= 0 ? exposed_in_tiles(op, ops[static_cast<std::size_t>(gemm)]) : exposed(op, previous);
-            time = comm.time;
-            share = op.axis == Axis::tp ? &total.tp : (op.axis == Axis::cp ? &total.cp : &total.ep);
-            (group(op.axis).domains > 1 ? total.nic : total.nvlink) += comm.wire;
+            result.push_back({comm.time, comm.wire, Bound::network});
         } else {
             const OpTime kernel = cost_.time(op);
-            time = kernel.seconds;
-            if (kernel.bound == Bound::memory) total.memory += time;
+            result.push_back({kernel.seconds, Seconds(0.0), kernel.bound});
         }
-        *share += time;
-        previous = time;
+        previous = result.back().time;
+    }
+    return result;
+}
+
+PassTime PassTimer::sum(const std::vector<Op>& ops) const {
+    const std::vector<Charge> charged = charges(ops);
+    PassTime total;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const Op& op = ops[i];
+        Seconds* share = op.recompute ? &total.recompute : &total.compute;
+        if (op.kind == OpKind::collective) {
+            share = op.axis == Axis::tp ? &total.tp : (op.axis == Axis::cp ? &total.cp : &total.ep);
+            (group(op.axis).domains > 1 ? total.nic : total.nvlink) += charged[i].wire;
+        } else if (charged[i].bound == Bound::memory) {
+            total.memory += charged[i].time;
+        }
+        *share += charged[i].time;
     }
     return total;
 }

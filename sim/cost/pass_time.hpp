@@ -60,9 +60,19 @@ public:
     Exposed exposed_in_tiles(const Op& op, const Op& gemm) const;
     OpTime kernel(const Op& op) const { return cost_.time(op); }
 
+    /// What a pass is charged for each of its ops: a kernel's time, or what is exposed of a collective.
+    struct Charge {
+        Seconds time;
+        Seconds wire;  ///< of collectives
+        Bound bound = Bound::network;
+    };
+    std::vector<Charge> charges(const std::vector<Op>& ops) const;
+
+    /// The group that a collective of a pass runs over.
+    const GroupPlacement& group(Axis axis) const;
+
 private:
     PassTime sum(const std::vector<Op>& ops) const;
-    const GroupPlacement& group(Axis axis) const;
     void add_host(BlockTimes& times, const OpBlock& block) const;
 
     const Job& job_;
