@@ -236,6 +236,7 @@ void SpanBuilder::add_span(int rank, const Piece& piece) {
     table_.step.push_back(static_cast<std::int16_t>(task.step));
     table_.microbatch.push_back(task.microbatch);
     table_.task.push_back(piece.task);
+    table_.comm.push_back(part_of_task ? -1 : task.comm);
     table_.name.push_back(name_of(piece, part_of_task));
 }
 

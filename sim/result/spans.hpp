@@ -57,7 +57,8 @@ struct SpanRow {
     std::string name;
 };
 
-/// Structure of arrays; all vectors are as long as `start`, except `inputs` which may be empty when nothing is known.
+/// Structure of arrays; all vectors are as long as `start`, except `comm`, `first_input` and `inputs`,
+/// which may be empty when nothing is known.
 struct SpanTable {
     std::vector<SpanRank> ranks;
     std::vector<SpanRow> rows;  ///< sorted by (rank, lane, overflow)
@@ -73,8 +74,11 @@ struct SpanTable {
     std::vector<std::string> names;        ///< distinct ones
     bool names_lack_microbatch = false;    ///< the micro-batch's number stands behind the name ("2F" and 0)
 
+    /// Spans of different ranks with equal numbers met in one communication; -1: none. Empty: not known.
+    std::vector<std::int32_t> comm;
+
     /// Spans that a span waits for, as [first_input[i], first_input[i + 1]) of `inputs`. Both are empty for runs
-    /// without known dependencies.
+    /// without known dependencies. An input ends before the span starts; only a receive runs together with its send.
     std::vector<std::uint32_t> first_input;
     std::vector<std::uint32_t> inputs;
 

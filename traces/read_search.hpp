@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/spec/job_request.hpp"
+
+/// Reads what `foreshard search` writes (foreshard.search).
+namespace foreshard {
+
+/// A plan that was found.
+struct SearchPlan {
+    JobRequest request;                       ///< the search's job with this plan, ready to be resolved
+    std::map<std::string, std::string> plan;  ///< as the file says it: "tp" -> "8", "schedule" -> "1f1b"
+    std::map<std::string, double> figures;    ///< of its summary, named as summary_figures does
+    bool fits = true;
+    std::optional<std::string> infeasible;  ///< why it cannot run, when it is listed for that
+    std::optional<double> figure(const std::string& key) const;
+};
+
+struct SearchResult {
+    std::string name;  ///< of the file
+    std::string space;
+    std::int64_t evaluated = 0;  ///< plans whose closed form was computed
+    std::int64_t pruned = 0;
+    std::int64_t simulated = 0;
+    int threads = 0;
+    std::optional<double> estimate_elapsed_s;
+    std::optional<double> elapsed_s;
+    std::vector<SearchPlan> plans;                   ///< best first
+    std::map<std::string, std::int64_t> infeasible;  ///< reason: how many plans
+    std::vector<std::size_t> pareto;  ///< plans that no other beats in both throughput and peak memory; by memory
+};
+
+/// @throws UnreadableFile when the file cannot be opened or is no JSON, InputError naming the JSON path of what is
+/// wrong
+SearchResult read_search(const std::string& path);
+SearchResult parse_search(const std::string& name, const std::string& text);
+
+}  // namespace foreshard
