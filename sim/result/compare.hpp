@@ -14,7 +14,7 @@ namespace foreshard {
 enum class MatchLevel : std::uint8_t {
     exact,    ///< rank, lane, kind, step, stage, chunk, micro-batch, name and occurrence are equal
     similar,  ///< the same without name and chunk; an input gradient stands for a backward pass
-    order,    ///< the n-th of its kind on its rank, where one side does not know stage or micro-batch
+    order,    ///< the n-th of its kind on its rank, where one run is imported and does not know stage or micro-batch
 };
 inline constexpr int match_level_count = 3;
 std::string_view to_string(MatchLevel level);

@@ -2,33 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/spec/json_settings.hpp"
+
 namespace foreshard {
 
 namespace {
-
-/// What decides whether two runs may be compared at all, then what the plan chose.
-std::vector<std::string> settings_of(const Job& job) {
-    const ParallelPlan& plan = job.plan;
-    return {fmt::format("model {}", job.model.id),
-            fmt::format("layers {}", job.model.num_layers),
-            fmt::format("hidden {}", job.model.hidden),
-            fmt::format("heads {}", job.model.heads),
-            fmt::format("sequence {}", job.seq_length),
-            fmt::format("global batch {}", job.global_batch),
-            fmt::format("micro-batch {}", job.micro_batch),
-            fmt::format("cluster {}", job.cluster.id),
-            fmt::format("gpus {}", job.gpus),
-            fmt::format("software {}", job.software.id),
-            fmt::format("precision {}", to_string(plan.precision)),
-            fmt::format("tp {}", plan.tp),
-            fmt::format("pp {}", plan.pp),
-            fmt::format("chunks {}", plan.vpp),
-            fmt::format("dp {}", plan.dp),
-            fmt::format("cp {}", plan.cp),
-            fmt::format("ep {}", plan.ep),
-            fmt::format("schedule {}",
-                        job.schedule_file ? job.schedule_file->name : std::string(to_string(plan.schedule)))};
-}
 
 std::vector<std::size_t> spans_of(const SpanTable& spans, std::size_t tasks, const std::vector<std::int32_t>& path) {
     std::vector<std::size_t> last(tasks, spans.size());
@@ -68,11 +46,12 @@ Run make_run(std::string name, const Job& job, const TaskGraph& graph, const Tim
     run.step_time = timeline.step_time();
     run.figures = summary_figures(report);
     run.critical_path = spans_of(run.spans, graph.tasks.size(), critical_path(graph, timeline));
-    run.settings = settings_of(job);
+    run.settings = job_settings(job);
     run.notes = report.warnings;
     run.notes.insert(run.notes.end(), report.assumptions.begin(), report.assumptions.end());
-    run.provenance = fmt::format("{} on {} x {}, tp {} pp {} dp {}, {}", job.model.id, job.gpus, job.cluster.id,
-                                 job.plan.tp, job.plan.pp, job.plan.dp, run.settings.back());
+    run.provenance = fmt::format(
+        "{} on {} x {}, tp {} pp {} dp {}, {}", job.model.id, job.gpus, job.cluster.id, job.plan.tp, job.plan.pp,
+        job.plan.dp, job.schedule_file ? job.schedule_file->name : std::string(to_string(job.plan.schedule)));
     return run;
 }
 

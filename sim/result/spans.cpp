@@ -94,6 +94,9 @@ public:
     }
 
 private:
+    /// All that decides a name but the micro-batch's number: whether there is one, the collective, part of a task or
+    /// not.
+    using NameKey = std::tuple<TaskKind, Pass, std::int32_t, bool, int, SpanKind, bool>;
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
     void number_chunks();
@@ -111,6 +114,11 @@ private:
         table_.inputs.push_back(last_span_[static_cast<std::size_t>(task)]);
     }
     Picoseconds part(std::int32_t id, Spent spent) const;
+    int collective_of(const Task& task) const {
+        if (task.comm < 0) return -1;
+        const Comm& comm = graph_.comms[static_cast<std::size_t>(task.comm)];
+        return static_cast<int>(graph_.comm_classes[static_cast<std::size_t>(comm.comm_class)].kind);
+    }
 
     const TaskGraph& graph_;
     const Timeline& timeline_;
@@ -119,7 +127,7 @@ private:
     std::vector<Piece> pieces_;              ///< of the rank at hand
     std::vector<std::uint32_t> last_span_;   ///< per task: the span that ends it
     std::vector<std::uint32_t> first_span_;  ///< per task: the span that starts it
-    std::map<std::tuple<TaskKind, Pass, std::int32_t, SpanKind, bool>, std::int32_t> name_ids_;
+    std::map<NameKey, std::int32_t> name_ids_;
 };
 
 void SpanBuilder::number_chunks() {
@@ -243,8 +251,9 @@ void SpanBuilder::add_span(int rank, const Piece& piece) {
 /// Spans that differ in their micro-batch only share a name.
 std::int32_t SpanBuilder::name_of(const Piece& piece, bool part_of_task) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(piece.task)];
-    const auto [found, added] = name_ids_.try_emplace({task.kind, task.pass, task.stage, piece.kind, part_of_task},
-                                                      static_cast<std::int32_t>(table_.names.size()));
+    const NameKey key = {task.kind,           task.pass,  task.stage,  task.microbatch >= 0,
+                         collective_of(task), piece.kind, part_of_task};
+    const auto [found, added] = name_ids_.try_emplace(key, static_cast<std::int32_t>(table_.names.size()));
     if (added) {
         std::string name = task_name(graph_, piece.task);
         if (task.microbatch >= 0) name.erase(name.find_last_not_of("0123456789") + 1);
@@ -257,7 +266,10 @@ std::int32_t SpanBuilder::name_of(const Piece& piece, bool part_of_task) {
 void SpanBuilder::add_inputs(std::int32_t id) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
     for (std::uint32_t d = 0; d < task.deps; ++d) add_input(graph_.deps[task.first_dep + d]);
-    if (graph_.stream_of(id).first < id) add_input(id - 1);
+    const auto i = static_cast<std::size_t>(id);
+    // Messages of a stream may start while earlier ones are still in flight.
+    const bool waited = graph_.stream_of(id).first < id && timeline_.end[i - 1] <= timeline_.start[i];
+    if (waited) add_input(id - 1);
     if (task.kind != TaskKind::recv) return;
     const auto members = graph_.members_of(task.comm);
     if (members.size() == 2) add_input(members[0]);

@@ -57,8 +57,4 @@ Waterfall waterfall(const Run& a, const Run& b);
 /// Terms that differ, by size of the difference, largest first.
 std::vector<StepTerm> largest_first(const Waterfall& waterfall);
 
-/// The same run as if no rank ever waited: spans of each compute row close up, communication beside it is left out, the
-/// step is as long as the busiest rank's work. What is gone is exactly bubble, imbalance, and waits for messages.
-Run without_bubbles(const Run& run);
-
 }  // namespace foreshard
