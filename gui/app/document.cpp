@@ -6,7 +6,7 @@
 
 #include "sim/error.hpp"
 #include "sim/plan/schedule_csv.hpp"
-#include "sim/result/waterfall.hpp"
+#include "sim/result/without_bubbles.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/text_file.hpp"
 #include "traces/file_kind.hpp"
