@@ -43,6 +43,9 @@ Run make_run(std::string name, const Job& job, const TaskGraph& graph, const Tim
         run.memory.push_back(rank.memory);
     }
     run.memory_capacity = report.summary.memory_capacity;
+    run.workspaces = report.workspaces;
+    run.runtime = report.runtime;
+    run.communication = report.communication;
     run.step_time = timeline.step_time();
     run.figures = summary_figures(report);
     run.critical_path = spans_of(run.spans, graph.tasks.size(), critical_path(graph, timeline));

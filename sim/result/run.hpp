@@ -17,9 +17,12 @@ struct Run {
     std::string name;
     RunSource source = RunSource::simulated;
     SpanTable spans;
-    std::vector<RankAccount> accounts;  ///< like spans.ranks; each sums to `step_time`
-    std::vector<RankMemory> memory;     ///< like spans.ranks; empty: not known
-    ByteCount memory_capacity = 0;      ///< 0: not known
+    std::vector<RankAccount> accounts;   ///< like spans.ranks; each sums to `step_time`
+    std::vector<RankMemory> memory;      ///< like spans.ranks; empty: not known
+    ByteCount memory_capacity = 0;       ///< 0: not known
+    std::vector<NamedBytes> workspaces;  ///< of every rank, part of its memory's buffers; empty: not known
+    std::vector<NamedBytes> runtime;     ///< of every rank, part of its memory's runtime
+    std::vector<CommReport> communication;
     Picoseconds step_time = 0;
     std::map<std::string, double> figures;   ///< of the report's summary, by their key
     std::vector<std::size_t> critical_path;  ///< spans, first to last

@@ -1,0 +1,54 @@
+#include "tests/gui/golden_image.hpp"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+namespace foreshard::gui::test {
+
+namespace {
+
+bool differ(QRgb a, QRgb b) {
+    constexpr int shade = 24;
+    return std::abs(qRed(a) - qRed(b)) > shade || std::abs(qGreen(a) - qGreen(b)) > shade ||
+           std::abs(qBlue(a) - qBlue(b)) > shade;
+}
+
+/// The picture in grey, pixels that differ in red.
+QImage marked(const QImage& image, const QImage& golden, int& count) {
+    QImage result = image.convertToFormat(QImage::Format_Grayscale8).convertToFormat(QImage::Format_RGB32);
+    for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) {
+            if (!differ(image.pixel(x, y), golden.pixel(x, y))) continue;
+            ++count;
+            result.setPixel(x, y, qRgb(255, 0, 0));
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+void expectGolden(const QImage& image, const std::string& name, int most) {
+    const QString file =
+        QString::fromStdString(std::string(FORESHARD_SOURCE_DIR) + "/tests/golden/images/" + name + ".png");
+    if (std::getenv("UPDATE_GOLDEN") != nullptr) image.convertToFormat(QImage::Format_RGB888).save(file);
+    const QImage golden(file);
+    ASSERT_EQ(golden.size(), image.size()) << "no picture of this size in " << file.toStdString();
+    int count = 0;
+    const QImage marks = marked(image, golden, count);
+    EXPECT_LE(count, most) << name << ": see " << name << "-actual.png and " << name << "-diff.png";
+    if (count <= most) return;
+    image.save(QString::fromStdString(name + "-actual.png"));
+    marks.save(QString::fromStdString(name + "-diff.png"));
+}
+
+int pixelsOf(const QImage& image, const QColor& color) {
+    int count = 0;
+    for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) count += image.pixel(x, y) == color.rgb() ? 1 : 0;
+    }
+    return count;
+}
+
+}  // namespace foreshard::gui::test
