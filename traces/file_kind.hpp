@@ -9,8 +9,11 @@ namespace foreshard {
 enum class FileKind { job, report, search, trace };
 std::string_view to_string(FileKind kind);
 
-/// Looks at the first part of the file: its `schema`, or the first keys that tell; gzip is looked through.
-/// @throws UnreadableFile when it cannot be opened, InputError when it is none of these kinds
+/// Looks at the first MiB, through gzip: a `schema` of ours, or the keys of a trace.
+/// @throws UnreadableFile when the file cannot be opened or is none of these kinds
 FileKind kind_of_file(const std::string& path);
+
+/// The same of the first part of a file's text. @param name how messages call it
+FileKind kind_of_text(const std::string& name, std::string_view text);
 
 }  // namespace foreshard

@@ -8,16 +8,16 @@
 
 #include "sim/spec/job_request.hpp"
 
-/// Reads what `foreshard search` writes (foreshard.search).
+/// Reads what a search over plans found (foreshard.search).
 namespace foreshard {
 
-/// A plan that was found.
+/// One plan of a search.
 struct SearchPlan {
     JobRequest request;                       ///< the search's job with this plan, ready to be resolved
-    std::map<std::string, std::string> plan;  ///< as the file says it: "tp" -> "8", "schedule" -> "1f1b"
+    std::map<std::string, std::string> plan;  ///< as the file says it: "tp" -> "8", "schedule" -> "1f1b", "mbs" -> "2"
     std::map<std::string, double> figures;    ///< of its summary, named as summary_figures does
-    bool fits = true;
-    std::optional<std::string> infeasible;  ///< why it cannot run, when it is listed for that
+    bool fits = true;                         ///< into memory
+    std::string infeasible;                   ///< why it cannot run; empty when it can
     std::optional<double> figure(const std::string& key) const;
 };
 
@@ -30,14 +30,17 @@ struct SearchResult {
     int threads = 0;
     std::optional<double> estimate_elapsed_s;
     std::optional<double> elapsed_s;
-    std::vector<SearchPlan> plans;                   ///< best first
+    std::vector<SearchPlan> plans;                   ///< best first, then those that are listed as infeasible
     std::map<std::string, std::int64_t> infeasible;  ///< reason: how many plans
-    std::vector<std::size_t> pareto;  ///< plans that no other beats in both throughput and peak memory; by memory
+    std::vector<std::size_t>
+        pareto;  ///< of the plans that fit, those that none beats in throughput and peak memory; by memory
 };
 
 /// @throws UnreadableFile when the file cannot be opened or is no JSON, InputError naming the JSON path of what is
 /// wrong
 SearchResult read_search(const std::string& path);
+
+/// The same from text. @param name how messages call it
 SearchResult parse_search(const std::string& name, const std::string& text);
 
 }  // namespace foreshard
