@@ -8,6 +8,9 @@ namespace foreshard::gui {
 
 namespace {
 
+/// Narrower boxes have no edge: it would be a large part of them, and their colour no longer that of their kind.
+constexpr double least_edged = 9.0;
+
 /// Sum of colours weighted by time.
 struct Mixture {
     double red = 0.0;
@@ -26,7 +29,7 @@ struct Mixture {
 };
 
 QRgb darker(QRgb color) {
-    return qRgb(qRed(color) * 6 / 10, qGreen(color) * 6 / 10, qBlue(color) * 6 / 10);
+    return qRgb(qRed(color) * 7 / 10, qGreen(color) * 7 / 10, qBlue(color) * 7 / 10);
 }
 
 bool hasLine(Qt::BrushStyle pattern, int x, int y, int step) {
@@ -187,7 +190,7 @@ void RowImage::decorate(QImage& image, const WideBox& box) const {
     const bool unmatched = scene_.lateness && box.run == 1 && scene_.lateness->matched[box.span] == 0;
     const Qt::BrushStyle pattern = unmatched ? Qt::DiagCrossPattern : Theme::pattern(spans.kind[box.span]);
     if (pattern != Qt::SolidPattern && box.right - box.left >= hatchStep_) hatch(image, box, pattern);
-    if (left < 0 || left >= image.width()) return;
+    if (box.right - box.left < least_edged || left < 0 || left >= image.width()) return;
     for (int y = first; y < last; ++y) lineOf(image, y)[left] = darker(lineOf(image, y)[left]);
 }
 

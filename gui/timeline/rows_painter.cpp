@@ -75,7 +75,7 @@ private:
             return;
         }
         const SpanTable& spans = frame_.scene->runs[box.run].spans();
-        const QRgb color = frame_.scene->theme().label(spans.kind[box.span]).rgb();
+        const QRgb color = frame_.scene->theme().label(spans.kind[box.span], spans.chunk[box.span]).rgb();
         for (const QString& text : spanLabels(spans, box.span)) {
             if (atlas_.widthOf(text) + 3 > room.width()) continue;
             drawText(text, color, room);
@@ -175,8 +175,7 @@ void paintGutter(QPainter& painter, const TimelineFrame& frame) {
         const QRect& block = frame.scene->choice.pinned.contains(shown.row->rank) ? frame.pinned : frame.rows;
         const int middle = shown.rect.center().y();
         if (middle < block.top() || middle > block.bottom()) continue;
-        if (middle - frame.metrics.text / 2 < free && !shown.row->firstOfRank) continue;
-        if (middle - frame.metrics.text / 2 < free - 2) continue;
+        if (middle - frame.metrics.text / 2 < free - 4 && !shown.row->firstOfRank) continue;
         paintName(painter, frame, shown);
         free = middle + frame.metrics.text / 2;
     }

@@ -98,7 +98,9 @@ void paintTicks(QPainter& painter, const TimelineFrame& frame, const QRect& line
         painter.setPen(theme.faintText);
         painter.drawLine(QPointF(x, line.bottom() - 4), QPointF(x, line.bottom()));
         painter.setPen(theme.text);
-        painter.drawText(QPointF(x + 3, line.bottom() - 4), tickText(tick - origin, step));
+        const QString text = tickText(tick - origin, step);
+        if (x + 3 + painter.fontMetrics().horizontalAdvance(text) > line.right()) continue;
+        painter.drawText(QPointF(x + 3, line.bottom() - 4), text);
     }
 }
 

@@ -26,7 +26,7 @@ struct KeyAction {
 };
 
 // Keys on their own place (Qt::Key) are compared with Shift, characters that need Shift on some keyboards without.
-const KeyAction actions[] = {
+const KeyAction key_actions[] = {
     {Qt::Key_W, Qt::NoModifier, &TimelineView::zoomIn},
     {Qt::Key_S, Qt::NoModifier, &TimelineView::zoomOut},
     {Qt::Key_A, Qt::NoModifier, &TimelineView::panLeft},
@@ -70,7 +70,7 @@ bool isLetter(int key) {
 void TimelineView::keyPressEvent(QKeyEvent* event) {
     Qt::KeyboardModifiers modifiers = event->modifiers() & ~Qt::KeypadModifier;
     if (!isLetter(event->key())) modifiers &= ~Qt::ShiftModifier;
-    for (const KeyAction& known : actions) {
+    for (const KeyAction& known : key_actions) {
         if (known.key != event->key() || known.modifiers != modifiers) continue;
         (this->*known.action)();
         event->accept();

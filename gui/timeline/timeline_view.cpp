@@ -223,7 +223,6 @@ std::optional<Selection> TimelineView::otherRow(int step) const {
     const auto range = rangeOf(scene_, state_.selection());
     const auto tableRow = tableRowOf(scene_, state_.selection());
     if (!range || !tableRow) return neighbour(step);
-    const TimelineFrame now = frame();
     std::vector<const TimelineRow*> rows;
     for (const auto* block : {&layout_.pinned, &layout_.scrolled}) {
         for (const TimelineRow& row : *block) {

@@ -6,9 +6,9 @@
 
 namespace foreshard {
 
-/// The three parts of a pipelined step. Warm-up: from the first pass until every rank has started one. Cool-down: from
-/// the moment the first rank has run its last pass. Steady between them; empty when there are too few micro-batches to
-/// fill the pipeline.
+/// The three parts of a pipelined step. Warm-up: only forward passes run, until the first backward pass starts.
+/// Cool-down: the last forward pass has ended. Steady between them; empty where no forward pass follows a backward
+/// pass, as in GPipe.
 struct PipelinePhases {
     Picoseconds begin = 0;
     Picoseconds steady_begin = 0;
@@ -16,7 +16,7 @@ struct PipelinePhases {
     Picoseconds end = 0;
 };
 
-/// Of the passes in the table's window; none when no rank runs a pass there.
+/// Of the passes in the table's window; none without forward or without backward passes there.
 std::optional<PipelinePhases> pipeline_phases(const SpanTable& spans);
 
 }  // namespace foreshard
