@@ -42,10 +42,9 @@ std::vector<LegendEntry> legendOf(const BreakdownScene& scene) {
         };
         if (std::none_of(scene.runs.begin(), scene.runs.end(), used)) continue;
         const auto account = static_cast<Account>(a);
-        const double share = shares.empty() ? 0.0 : 100.0 * shares[static_cast<std::size_t>(a)];
-        entries.push_back({accountColor(colors, account),
-                           QString("%1 %2 %").arg(accountName(account), QString::number(share, 'f', 1)),
-                           accountPattern(account)});
+        const double share = shares.empty() ? 0.0 : shares[static_cast<std::size_t>(a)];
+        entries.push_back(
+            {accountColor(colors, account), accountName(account) + " " + percentText(share), accountPattern(account)});
     }
     return entries;
 }
@@ -142,7 +141,7 @@ void drawAxis(QPainter& painter, const BreakdownLayout& layout, const BreakdownS
         painter.setPen(colors.grid);
         painter.drawLine(QPointF(x, layout.bars.top()), QPointF(x, layout.bars.bottom() + 3));
         painter.setPen(colors.faintText);
-        const QString text = durationText(static_cast<Picoseconds>(tick * 1e9));
+        const QString text = tickText(tick * 1e9, ms * 1e9);
         const double width = metrics.horizontalAdvance(text);
         painter.drawText(QPointF(x - width / 2, layout.bars.bottom() + 3 + metrics.ascent()), text);
     }
@@ -183,14 +182,13 @@ QString breakdownSentence(const Run& run) {
     std::vector<std::size_t> losses;
     for (std::size_t a = static_cast<std::size_t>(Account::optimizer); a < shares.size(); ++a) losses.push_back(a);
     std::stable_sort(losses.begin(), losses.end(), [&](std::size_t x, std::size_t y) { return shares[x] > shares[y]; });
-    QString text = QString("Of a step of %1 a rank computes %2 %")
-                       .arg(durationText(run.step_time), QString::number(100.0 * compute, 'f', 0));
+    QString text = QString("Ranks compute %1 % of the %2 step")
+                       .arg(QString::number(100.0 * compute, 'f', 0), durationText(run.step_time));
     for (std::size_t i = 0; i < 3 && shares[losses[i]] >= 0.001; ++i) {
-        text += QString("%1%2 %3 %")
-                    .arg(i == 0 ? "; the rest: " : ", ", accountName(static_cast<Account>(losses[i])),
-                         QString::number(100.0 * shares[losses[i]], 'f', 1));
+        text += (i == 0 ? "; lost: " : ", ") + accountName(static_cast<Account>(losses[i])) + " " +
+                percentText(shares[losses[i]]);
     }
-    return text + " (means over ranks)";
+    return text;
 }
 
 std::vector<BreakdownBar> breakdownBars(const QPaintDevice& device, const QRect& area, const BreakdownScene& scene) {

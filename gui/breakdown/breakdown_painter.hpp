@@ -25,7 +25,7 @@ std::vector<BreakdownSegment> breakdownSegments(const RankAccount& account);
 /// Means over ranks as shares of the step; empty without accounts.
 std::vector<double> meanShares(const Run& run);
 
-/// "A rank computes 81 % of the 13.6 s step; ...": the figures of the picture in a sentence.
+/// "Ranks compute 81 % of the 13.6 s step; lost: bubble 9.0 %, ...": means over ranks, in a sentence.
 QString breakdownSentence(const Run& run);
 
 /// A bar of the picture. All bars have one scale.

@@ -39,7 +39,8 @@ Times meanTimes(const Run& run) {
     return mean;
 }
 
-std::vector<Cell> rowOf(const QString& name, const Times& times, const std::vector<std::size_t>& accounts, const Run& run) {
+std::vector<Cell> rowOf(const QString& name, const Times& times, const std::vector<std::size_t>& accounts,
+                        const Run& run) {
     const double step = std::accumulate(times.begin(), times.end(), 0.0);
     const auto cell = [&](double time) {
         const double share = step > 0.0 ? 100.0 * time / step : 0.0;

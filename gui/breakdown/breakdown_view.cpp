@@ -5,8 +5,8 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
-#include "gui/breakdown/breakdown_table.hpp"
 #include "gui/breakdown/breakdown_painter.hpp"
+#include "gui/breakdown/breakdown_table.hpp"
 #include "gui/charts/chart_widget.hpp"
 #include "gui/charts/draw.hpp"
 #include "gui/charts/run_text.hpp"

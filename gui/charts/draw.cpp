@@ -61,6 +61,23 @@ QString differenceText(Picoseconds time) {
     return (time > 0 ? "+" : "") + durationText(time);
 }
 
+QString tickText(double picoseconds, double last) {
+    struct Unit {
+        double size;
+        const char* name;
+    };
+    for (const Unit& unit : {Unit{1e12, " s"}, Unit{1e9, " ms"}, Unit{1e6, " us"}}) {
+        if (last >= 2.0 * unit.size) return QString::number(picoseconds / unit.size, 'g', 6) + unit.name;
+    }
+    return QString::number(picoseconds / 1e3, 'g', 6) + " ns";
+}
+
+QString percentText(double ratio) {
+    const double percent = 100.0 * ratio;
+    if (percent > 0.0 && percent < 0.05) return "<0.1 %";
+    return QString::number(percent, 'f', 1) + " %";
+}
+
 QString memoryText(ByteCount bytes) {
     const double gib = in_gib(bytes);
     if (bytes != 0 && std::abs(gib) < 0.01) return QString::number(gib * 1024.0, 'f', 2) + " MiB";

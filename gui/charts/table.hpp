@@ -14,7 +14,7 @@
 namespace foreshard::gui {
 
 struct Cell {
-    QString text;  ///< with its unit where the head has none
+    QString text;        ///< with its unit where the head has none
     QVariant sort = {};  ///< what rows are ordered by; not valid: the text
     QString tip = {};
     enum class Tone { plain, better, worse, warning } tone = Tone::plain;

@@ -2,15 +2,22 @@
 
 #include <QRect>
 #include <QWidget>
+#include <optional>
 #include <vector>
 
+#include "gui/compare/compare_painter.hpp"
+#include "gui/compare/compare_tables.hpp"
 #include "gui/theme.hpp"
 #include "gui/view_state.hpp"
 #include "sim/result/run.hpp"
 
+class QComboBox;
 class QPainter;
 
 namespace foreshard::gui {
+
+class ChartWidget;
+class TableView;
 
 /// Why B takes longer or shorter than A: settings that differ, a waterfall that sums to the difference, figures of
 /// both, how much could be matched, and what of each side was not.
@@ -25,11 +32,23 @@ public:
     void setTheme(ThemeKind kind);
     /// Settings, waterfall and figures on one page: for pictures.
     void paint(QPainter& painter, const QRect& area) const;
+    /// Nothing with fewer than two runs.
+    const std::optional<ComparedRuns>& compared() const { return compared_; }
 
 private:
+    void compareWith(int index);
+
     ViewState& state_;
     std::vector<const Run*> runs_;
     ThemeKind theme_ = ThemeKind::light;
+    std::optional<ComparedRuns> compared_;
+    std::vector<UnmatchedGroup> unmatched_;
+    int other_ = 1;  ///< index of B
+    QComboBox* chooser_ = nullptr;
+    ChartWidget* chart_ = nullptr;
+    TableView* figures_ = nullptr;
+    TableView* settings_ = nullptr;
+    TableView* unmatchedTable_ = nullptr;
 };
 
 }  // namespace foreshard::gui

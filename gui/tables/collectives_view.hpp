@@ -11,20 +11,23 @@ class QPainter;
 
 namespace foreshard::gui {
 
-/// Every kind of communication of the first run: who, how much, how long, what limits it.
+class TableView;
+
+/// Communication of the first run: what the step's sums are, and every kind of message with what limits it.
 class CollectivesView : public QWidget {
     Q_OBJECT
 
 public:
     explicit CollectivesView(QWidget* parent = nullptr);
 
-    void setRuns(std::vector<const Run*> runs);  ///< shows the first
+    void setRuns(std::vector<const Run*> runs);
     void setTheme(ThemeKind kind);
     void paint(QPainter& painter, const QRect& area) const;
 
 private:
-    std::vector<const Run*> runs_;
     ThemeKind theme_ = ThemeKind::light;
+    TableView* traffic_ = nullptr;
+    TableView* messages_ = nullptr;
 };
 
 }  // namespace foreshard::gui

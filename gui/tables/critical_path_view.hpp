@@ -4,6 +4,7 @@
 #include <QWidget>
 #include <vector>
 
+#include "gui/tables/path_segments.hpp"
 #include "gui/theme.hpp"
 #include "gui/view_state.hpp"
 #include "sim/result/run.hpp"
@@ -12,7 +13,11 @@ class QPainter;
 
 namespace foreshard::gui {
 
-/// The chain of spans that sets the step time, in few lines. Choosing a line selects its first span.
+class ChartWidget;
+class TableView;
+
+/// The chain of spans that sets the step time: as steps over ranks and time, and in few lines. Choosing a line selects
+/// its first span.
 class CriticalPathView : public QWidget {
     Q_OBJECT
 
@@ -24,9 +29,17 @@ public:
     void paint(QPainter& painter, const QRect& area) const;
 
 private:
+    void selectPart(int row);
+
     ViewState& state_;
     std::vector<const Run*> runs_;
+    std::vector<PathPart> parts_;
     ThemeKind theme_ = ThemeKind::light;
+    ChartWidget* chart_ = nullptr;
+    TableView* table_ = nullptr;
 };
+
+/// Spans of the path at their place: a row per rank, time from left to right.
+void paintCriticalPath(QPainter& painter, const QRect& area, const Run& run, const Theme& theme);
 
 }  // namespace foreshard::gui

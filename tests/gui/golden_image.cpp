@@ -32,7 +32,7 @@ QImage marked(const QImage& image, const QImage& golden, int& count) {
 void expectGolden(const QImage& image, const std::string& name, int most) {
     const QString file =
         QString::fromStdString(std::string(FORESHARD_SOURCE_DIR) + "/tests/golden/images/" + name + ".png");
-    if (std::getenv("UPDATE_GOLDEN") != nullptr) image.convertToFormat(QImage::Format_RGB888).save(file);
+    if (std::getenv("UPDATE_GOLDEN") != nullptr) image.convertToFormat(QImage::Format_RGB888).save(file, nullptr, 0);
     const QImage golden(file);
     ASSERT_EQ(golden.size(), image.size()) << "no picture of this size in " << file.toStdString();
     int count = 0;

@@ -38,7 +38,7 @@ TEST(MemoryCurve, ShowsThePeakAtEveryZoom) {
 }
 
 TEST(MemoryCurve, ShowsThePeakOfAnyPlan) {
-    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    for (std::uint64_t seed = 0; seed < 15; ++seed) {
         const Job job = foreshard::test::any_plan(seed);
         const Evaluation e = evaluate(job);
         const StepRun run = make_run("any", e.job, e.graph, e.timeline, e.report);
