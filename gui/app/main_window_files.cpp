@@ -161,7 +161,7 @@ void MainWindow::openSession(const QString& path) {
 void MainWindow::addSearch(SearchResult search) {
     search_ = std::move(search);
     searches_ = QStringList(QString::fromStdString(search_->name));
-    views_.plans->setSearch(&*search_);
+//PLANS     views_.plans->setSearch(&*search_);
     setWindowView(WindowView::search);
 }
 
