@@ -51,29 +51,27 @@ Document openJob(const std::string& source) {
     return document;
 }
 
+Document measuredRun(const ReadReport& report, const std::string& source) {
+    Document document;
+    document.name = shortName(source);
+    document.source = source;
+    document.run = run_of(report);
+    document.run.name = document.name;
+    return document;
+}
+
 Opened openReport(const std::string& source) {
     const ReadReport report = read_report(source);
+    const bool measured = report.source != RunSource::simulated;
+    const std::string name = (measured ? "prediction of " : "") + shortName(source);
     Opened opened;
-    if (report.source != RunSource::simulated || !report.job) {
-        Document measured;
-        measured.name = shortName(source);
-        measured.source = source;
-        measured.run = run_of(report);
-        measured.run.name = measured.name;
-        measured.warnings = report.warnings;
-        opened.documents.push_back(std::move(measured));
+    opened.documents.push_back(simulateRequest(name, report.job));
+    Document& predicted = opened.documents.front();
+    predicted.source = source;
+    for (std::string& line : mismatches(report, predicted.run.figures)) {
+        predicted.warnings.push_back("simulated again, the report differs: " + std::move(line));
     }
-    if (report.job) {
-        const std::string name = opened.documents.empty() ? shortName(source) : "prediction of " + shortName(source);
-        Document document = simulateRequest(name, *report.job);
-        document.source = source;
-        if (opened.documents.empty()) {
-            for (std::string& line : mismatches(report, document.run.figures)) {
-                document.warnings.push_back("simulated again, the report differs: " + std::move(line));
-            }
-        }
-        opened.documents.insert(opened.documents.begin(), std::move(document));
-    }
+    if (measured) opened.documents.push_back(measuredRun(report, source));
     return opened;
 }
 

@@ -14,9 +14,9 @@ namespace foreshard::gui {
 
 /// What to open: a source, with changes that are made to its plan (or to none, for an empty source).
 struct OpenRequest {
-    std::string source;
-    std::vector<RequestValue> changes;
-    std::string name;         ///< empty: the source's
+    std::string source{};
+    std::vector<RequestValue> changes{};
+    std::string name{};       ///< empty: the source's
     bool bubbleFree = false;  ///< add the same plan without bubbles
     bool operator==(const OpenRequest&) const = default;
 };

@@ -26,6 +26,7 @@
 #include "gui/app/palette_of.hpp"
 #include "gui/app/run_list.hpp"
 #include "gui/editor/plan_editor.hpp"
+#include "gui/plans/plans_view.hpp"
 #include "gui/timeline/timeline_view.hpp"
 #include "sim/error.hpp"
 #include "sim/result/text_format.hpp"
@@ -75,6 +76,7 @@ void MainWindow::connectParts() {
     connect(&state_, &ViewState::cursorChanged, this, &MainWindow::updateStatus);
     connect(views_.timeline, &TimelineView::hovered, hoverLabel_, &QLabel::setText);
     connect(views_.timeline, &TimelineView::modeChanged, this, &MainWindow::updateModes);
+    connect(views_.plans, &PlansView::planActivated, this, &MainWindow::openSearchPlan);
     connect(runs_, &RunList::shownChanged, this, [this](int index, bool shown) {
         workspace_.setShown(static_cast<std::size_t>(index), shown);
         showWorkspace();
@@ -113,7 +115,7 @@ void MainWindow::add(OpenResult result) {
         }
         workspace_.add(std::move(document));
     }
-    if (result.opened.search) addSearch(std::move(*result.opened.search));
+    if (result.opened.search) addSearch(std::move(*result.opened.search), source);
     if (!source.isEmpty()) remember(source);
     if (workspace_.shown().size() > 1 && views_.timeline->mode() == TimelineMode::single) setMode(TimelineMode::stack);
     showWorkspace();

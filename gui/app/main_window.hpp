@@ -122,7 +122,7 @@ private:
     void remember(const QString& source);
     Picture pictureOf(const PaintedView& view) const;
     void openSearchPlan(int plan);
-    void addSearch(SearchResult search);
+    void addSearch(SearchResult search, const QString& source);
 
     // main_window.cpp
     void connectParts();
@@ -147,8 +147,7 @@ private:
     JobRunner runner_;
     FileOpener opener_;
     std::optional<Comparison> comparison_;  ///< of A and B; made when first needed
-    std::optional<SearchResult> search_;
-    QStringList searches_;  ///< files
+    QStringList searches_;                  ///< files
     QStringList log_;
 
     PlanEditor* editor_ = nullptr;

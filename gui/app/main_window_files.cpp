@@ -158,25 +158,26 @@ void MainWindow::openSession(const QString& path) {
     }
 }
 
-void MainWindow::addSearch(SearchResult search) {
-    search_ = std::move(search);
-    searches_ = QStringList(QString::fromStdString(search_->name));
-//PLANS     views_.plans->setSearch(&*search_);
+void MainWindow::addSearch(SearchResult search, const QString& source) {
+    searches_ = QStringList(source);
+    views_.plans->setSearch(std::move(search));
     setWindowView(WindowView::search);
 }
 
 void MainWindow::openSearchPlan(int plan) {
-    if (!search_ || plan < 0 || static_cast<std::size_t>(plan) >= search_->plans.size()) return;
-    const SearchPlan& found = search_->plans[static_cast<std::size_t>(plan)];
+    const std::optional<SearchResult>& search = views_.plans->search();
+    if (!search || plan < 0 || static_cast<std::size_t>(plan) >= search->plans.size()) return;
+    const SearchPlan& found = search->plans[static_cast<std::size_t>(plan)];
     Outcome outcome = tryRequest("plan " + std::to_string(plan + 1), found.request);
     if (!outcome.document) {
-        report(MessageBar::Severity::error,
-               QString::fromStdString(outcome.error.empty() ? brokenText(outcome.broken) : outcome.error));
+        const std::string why = outcome.error.empty() ? brokenText(outcome.broken) : outcome.error;
+        report(MessageBar::Severity::error, QString::fromStdString(why));
         return;
     }
     outcome.document->base = {};
     workspace_.add(std::move(*outcome.document));
     showWorkspace();
+    if (workspace_.shown().size() > 1 && views_.timeline->mode() == TimelineMode::single) setMode(TimelineMode::stack);
 }
 
 }  // namespace foreshard::gui

@@ -17,6 +17,7 @@ QString labelOf(const Workspace& workspace, std::size_t index, int place) {
 }  // namespace
 
 RunList::RunList(QWidget* parent) : QListWidget(parent) {
+    setObjectName("runList");
     setAccessibleName(tr("Open runs"));
     setToolTip(tr("Checked runs are shown, the first as A. Return: make it A. Delete: close it."));
     setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);

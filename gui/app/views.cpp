@@ -7,7 +7,7 @@
 #include "gui/compare/compare_view.hpp"
 #include "gui/compare/overlay_view.hpp"
 #include "gui/memory/memory_view.hpp"
-//PLANS #include "gui/plans/plans_view.hpp"
+#include "gui/plans/plans_view.hpp"
 #include "gui/tables/collectives_view.hpp"
 #include "gui/tables/critical_path_view.hpp"
 #include "gui/timeline/timeline_view.hpp"
@@ -31,7 +31,7 @@ Views makeViews(ViewState& state, QWidget* parent) {
     views.breakdown = new BreakdownView(parent);
     views.compare = new CompareView(state, parent);
     views.overlay = new OverlayView(state, parent);
-//PLANS     views.plans = new PlansView(parent);
+    views.plans = new PlansView(parent);
     views.criticalPath = new CriticalPathView(state, parent);
     views.collectives = new CollectivesView(parent);
     return views;
@@ -41,7 +41,7 @@ void addTabs(const Views& views, QTabWidget& tabs) {
     tabs.addTab(views.breakdown, QObject::tr("Breakdown"));
     tabs.addTab(views.compare, QObject::tr("Compare"));
     tabs.addTab(views.overlay, QObject::tr("Validate"));
-//PLANS     tabs.addTab(views.plans, QObject::tr("Plans"));
+    tabs.addTab(views.plans, QObject::tr("Plans"));
     tabs.addTab(views.criticalPath, QObject::tr("Critical path"));
     tabs.addTab(views.collectives, QObject::tr("Collectives"));
 }
@@ -64,7 +64,7 @@ void showTheme(const Views& views, ThemeKind kind) {
     views.breakdown->setTheme(kind);
     views.compare->setTheme(kind);
     views.overlay->setTheme(kind);
-//PLANS     views.plans->setTheme(kind);
+    views.plans->setTheme(kind);
     views.criticalPath->setTheme(kind);
     views.collectives->setTheme(kind);
 }
@@ -72,7 +72,7 @@ void showTheme(const Views& views, ThemeKind kind) {
 std::vector<PaintedView> paintedViews(const Views& views) {
     return {painted("Timeline", views.timeline),          painted("Memory", views.memory),
             painted("Breakdown", views.breakdown),        painted("Compare", views.compare),
-//PLANS             painted("Validate", views.overlay),           painted("Plans", views.plans),
+            painted("Validate", views.overlay),           painted("Plans", views.plans),
             painted("Critical path", views.criticalPath), painted("Collectives", views.collectives)};
 }
 

@@ -56,7 +56,8 @@ int runProgram(int count, char** values) {
         fmt::print("{}", *line.text);
         return cli::ok;
     }
-    if (drawsOffScreen(count, values)) qputenv("QT_QPA_PLATFORM", "offscreen");
+    const bool asked_for = !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM");
+    if (drawsOffScreen(count, values) && !asked_for) qputenv("QT_QPA_PLATFORM", "offscreen");
     const QApplication application(count, values);
     QApplication::setApplicationName("foreshard-gui");
     QApplication::setOrganizationName("foreshard");
