@@ -18,8 +18,7 @@ struct TraceLimits {
 /// The trace as a run. Nothing is dropped silently: Run::notes counts events that were clipped, moved to a further row,
 /// not classified, or not of a kind that is drawn. Passes are known by the arguments that our traces give them, by
 /// ranges PP:{stage}{F|I|B|W}{micro-batch}, or by names such as "F mb3 c0".
-/// @throws UnreadableFile when the file cannot be opened or is no trace, InputError when it is cut short in a way that
-/// leaves no event
+/// @throws UnreadableFile when the file cannot be opened, is damaged, is no trace or exceeds the limits
 Run read_trace(const std::string& path, const TraceLimits& limits = {});
 
 /// The same from text.

@@ -162,6 +162,7 @@ void EventReader::clear() {
     }
     event_.time = zero;
     event_.duration = event_.recompute = 0;
+    event_.duration = event_.recompute = event_.parts = 0;
     event_.has_time = event_.has_duration = false;
     event_.step = event_.stage = event_.microbatch = event_.chunk = -1;
     event_.number = event_.sequence = -1;
@@ -243,6 +244,10 @@ void EventReader::read_argument(std::string_view key) {
     } else if (key == "recompute_ms") {
         const auto ms = parse_number<double>(text);
         if (ms && *ms > 0.0 && *ms < 1e9) event_.recompute = std::llround(*ms * 1e9);
+    } else if (key.ends_with("_ms")) {
+        const Picoseconds part = ms && *ms > 0.0 && *ms < 1e6 ? std::llround(*ms * 1e9) : 0;
+        event_.parts += part;
+        if (key == "recompute_ms") event_.recompute = part;
     } else if (key == "bytes" || key == "sort_index") {
         event_.number = parse_number<std::int64_t>(text).value_or(-1);
     } else if (key == "Seq") {

@@ -37,6 +37,7 @@ struct TraceEvent {
     std::int64_t number = -1;    ///< "bytes" of a counter, "sort_index" of metadata
     std::int64_t sequence = -1;  ///< "Seq" of a collective in its group
     Picoseconds recompute = 0;   ///< "recompute_ms"
+    Picoseconds parts = 0;       ///< all arguments that end in "_ms"
     std::string pass;            ///< "F", "B", "I", "W", "S", "T"
     std::string label;           ///< "name" of metadata
     std::string collective;      ///< "Collective name" or "collective"

@@ -238,7 +238,8 @@ void SpanBuilder::add_span(int rank, const Piece& piece) {
     table_.kind.push_back(piece.kind);
     table_.stage.push_back(static_cast<std::int16_t>(task.stage));
     const std::size_t stages = graph_.stages.size();
-    const bool known = task.stage >= 0 && static_cast<std::size_t>(task.stage) < stages && !is_vocabulary(task.pass);
+    const bool known = task.stage >= 0 && static_cast<std::size_t>(task.stage) < stages && !is_vocabulary(task.pass) &&
+                       task.kind != TaskKind::vocabulary;
     const auto place = static_cast<std::size_t>(rank) * stages + static_cast<std::size_t>(known ? task.stage : 0);
     table_.chunk.push_back(known ? chunk_of_[place] : std::int16_t{-1});
     table_.step.push_back(static_cast<std::int16_t>(task.step));
