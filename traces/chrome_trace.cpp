@@ -155,6 +155,8 @@ std::string ChromeTrace::name_of(std::int32_t id, const Task& task) const {
         case TaskKind::optimizer:
         case TaskKind::param_gather:
         case TaskKind::vocabulary:
+        case TaskKind::offload:
+        case TaskKind::reload:
         case TaskKind::step_end:
             return task_name(graph_, id);
     }

@@ -39,7 +39,7 @@ void addLateEarly(std::vector<LegendItem>& items, const TimelineScene& scene) {
     const std::size_t unmatched = scene.lateness->onlyInFirst + scene.lateness->onlyInSecond;
     const QString match = QString("matched %1 %").arg(100.0 * scene.lateness->matchRatio, 0, 'f', 1);
     items.push_back({SpanKind::other, QString("%1, unmatched %2 (hatched)").arg(match).arg(unmatched),
-                     scene.theme().panel, Qt::DiagCrossPattern});
+                     scene.theme().panel, Qt::CrossPattern});
 }
 
 int paintItem(QPainter& painter, const Theme& theme, const LegendItem& item, QPoint place, int size) {

@@ -59,17 +59,43 @@ void arrow(QPainter& painter, const TimelineFrame& frame, std::size_t run, std::
     drawHead(painter, end, end - QPointF(10, 0));
 }
 
+constexpr int most_hops = 8;  ///< from a pass over its messages to another pass are three
+
+/// The span, or when its lane is folded away, the shown one that it waited for.
+std::optional<std::size_t> shownSource(const TimelineFrame& frame, std::size_t span) {
+    const std::size_t run = frame.selection.run;
+    std::optional<std::size_t> source = span;
+    for (int hop = 0; hop < most_hops && source && !hasOwnRow(frame, run, *source); ++hop) {
+        source = cause_of(frame.scene->runs[run].spans(), *source);
+    }
+    return source && hasOwnRow(frame, run, *source) ? source : std::nullopt;
+}
+
+/// The same forward, to what waits for it.
+std::optional<std::size_t> shownTarget(const TimelineFrame& frame, const SpanUsers& users, std::size_t span) {
+    const std::size_t run = frame.selection.run;
+    for (int hop = 0; hop < most_hops && !hasOwnRow(frame, run, span); ++hop) {
+        if (users.first[span] == users.first[span + 1]) return std::nullopt;
+        // The last one leaves the rank or enters the compute row; those before it are the next in the same lane.
+        span = users.users[users.first[span + 1] - 1];
+    }
+    return hasOwnRow(frame, run, span) ? std::optional(span) : std::nullopt;
+}
+
 void paintSpanSelection(QPainter& painter, const TimelineFrame& frame) {
     const Theme& theme = frame.scene->theme();
     const ShownRun& shown = frame.scene->runs[frame.selection.run];
     const std::size_t span = frame.selection.span;
     if (span >= shown.spans().size()) return;
     for (const std::size_t input : inputs_of(shown.spans(), span)) {
-        arrow(painter, frame, frame.selection.run, input, span, theme.accent);
+        if (const auto source = shownSource(frame, input)) {
+            arrow(painter, frame, frame.selection.run, *source, span, theme.accent);
+        }
     }
     if (shown.users) {
         for (std::uint32_t i = shown.users->first[span]; i < shown.users->first[span + 1]; ++i) {
-            arrow(painter, frame, frame.selection.run, span, shown.users->users[i], theme.faintText);
+            const auto target = shownTarget(frame, *shown.users, shown.users->users[i]);
+            if (target) arrow(painter, frame, frame.selection.run, span, *target, theme.faintText);
         }
     }
     if (const auto box = spanRect(frame, frame.selection.run, span)) {
@@ -94,6 +120,7 @@ void paintGapSelection(QPainter& painter, const TimelineFrame& frame) {
     const auto gap = gap_at(spans, frame.selection.row, frame.selection.begin);
     std::optional<std::size_t> waiting = gap ? gap->after : std::nullopt;
     for (const std::size_t cause : frame.scene->chain) {
+        if (!hasOwnRow(frame, run, cause)) continue;
         if (waiting) arrow(painter, frame, run, cause, *waiting, theme.capacity);
         if (const auto producer = spanRect(frame, run, cause)) {
             outline(painter, clipped(frame, *producer), theme.capacity, theme.window, 1.0);
@@ -174,7 +201,7 @@ void paintCriticalPath(QPainter& painter, const TimelineFrame& frame) {
         const auto box = spanRect(frame, run, span);
         if (!box) continue;
         const QRectF shown = clipped(frame, *box);
-        const double y = shown.center().y();
+        const double y = shown.bottom() - std::min(4.0, shown.height() / 2);  // below the label
         line << QPointF(shown.left(), y) << QPointF(shown.right(), y);
         if (shown.width() >= 4) outline(painter, shown.adjusted(0.5, 0.5, -0.5, -1.5), color, theme.window, 1.0);
     }

@@ -39,6 +39,8 @@ bool hasLine(Qt::BrushStyle pattern, int x, int y, int step) {
             return rising;
         case Qt::DiagCrossPattern:
             return rising || (x - y + 4096 * step) % step == 0;
+        case Qt::CrossPattern:
+            return x % step == 0 || y % step == step / 2;
         case Qt::Dense6Pattern:
             return x % step == 0 && y % 3 == 0;
         default:
@@ -188,7 +190,7 @@ void RowImage::decorate(QImage& image, const WideBox& box) const {
     const int last = std::min(image.height(), box.top + box.height);
     const int left = static_cast<int>(std::floor(box.left));
     const bool unmatched = scene_.lateness && box.run == 1 && scene_.lateness->matched[box.span] == 0;
-    const Qt::BrushStyle pattern = unmatched ? Qt::DiagCrossPattern : Theme::pattern(spans.kind[box.span]);
+    const Qt::BrushStyle pattern = unmatched ? Qt::CrossPattern : Theme::pattern(spans.kind[box.span]);
     if (pattern != Qt::SolidPattern && box.right - box.left >= hatchStep_) hatch(image, box, pattern);
     if (box.right - box.left < least_edged || left < 0 || left >= image.width()) return;
     for (int y = first; y < last; ++y) lineOf(image, y)[left] = darker(lineOf(image, y)[left]);
@@ -201,7 +203,7 @@ void RowImage::hatch(QImage& image, const WideBox& box, Qt::BrushStyle pattern) 
     for (int y = std::max(0, box.top); y < last; ++y) {
         QRgb* line = lineOf(image, y);
         for (int x = left; x < right; ++x) {
-            if (hasLine(pattern, x, y - box.top, hatchStep_)) line[x] = mixed(line[x], qRgb(0, 0, 0), 0.35);
+            if (hasLine(pattern, x, y - box.top, hatchStep_)) line[x] = mixed(line[x], qRgb(0, 0, 0), 0.3);
         }
     }
 }

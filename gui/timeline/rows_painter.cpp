@@ -75,9 +75,17 @@ private:
             return;
         }
         const SpanTable& spans = frame_.scene->runs[box.run].spans();
-        const QRgb color = frame_.scene->theme().label(spans.kind[box.span], spans.chunk[box.span]).rgb();
+        const SpanKind kind = spans.kind[box.span];
+        const QRgb color = frame_.scene->theme().label(kind, spans.chunk[box.span]).rgb();
         for (const QString& text : spanLabels(spans, box.span)) {
-            if (atlas_.widthOf(text) + 3 > room.width()) continue;
+            const double width = atlas_.widthOf(text);
+            if (width + 3 > room.width()) continue;
+            // Lines of a hatch would run through the letters.
+            if (Theme::pattern(kind) != Qt::SolidPattern) {
+                const QRectF plate(room.center().x() - width / 2 - 1, room.center().y() - textHeight_ / 2.0 + 1,
+                                   width + 2, textHeight_ - 2);
+                painter_.fillRect(plate.intersected(room), frame_.scene->theme().fill(kind, spans.chunk[box.span]));
+            }
             drawText(text, color, room);
             return;
         }

@@ -55,7 +55,7 @@ QColor blend(const QColor& under, const QColor& over, double share) {
 }
 
 std::vector<Band> bandsOf(const TimelineFrame& frame) {
-    const ShownRun& shown = frame.scene->runs.front();
+    const ShownRun& shown = frame.scene->runs[frame.scene->comparesTwo() ? 1 : 0];
     const Theme& theme = frame.scene->theme();
     std::vector<Band> bands;
     if (shown.phases) {
@@ -139,9 +139,10 @@ void paintGrid(QPainter& painter, const TimelineFrame& frame) {
     QColor color = frame.scene->theme().faintText;
     color.setAlphaF(0.25F);
     painter.setPen(color);
+    const int bottom = std::min(frame.rows.bottom(), frame.rows.top() + frame.layout->scrolledHeight - frame.scroll);
     for (const Picoseconds tick : ticksOf(frame)) {
         const double x = std::round(frame.x(tick)) + 0.5;
-        painter.drawLine(QPointF(x, frame.pinned.top()), QPointF(x, frame.rows.bottom()));
+        painter.drawLine(QPointF(x, frame.pinned.top()), QPointF(x, bottom));
     }
 }
 

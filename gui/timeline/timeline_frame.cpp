@@ -116,6 +116,12 @@ std::optional<ShownRow> rowOfTable(const TimelineFrame& frame, std::size_t run, 
     return substitute;
 }
 
+bool hasOwnRow(const TimelineFrame& frame, std::size_t run, std::size_t span) {
+    const std::size_t tableRow = row_of(frame.scene->runs[run].spans(), span);
+    const auto row = rowOfTable(frame, run, tableRow);
+    return row && row->row->row == tableRow;
+}
+
 std::optional<QRectF> spanRect(const TimelineFrame& frame, std::size_t run, std::size_t span) {
     const SpanTable& spans = frame.scene->runs[run].spans();
     const std::optional<ShownRow> row = rowOfTable(frame, run, row_of(spans, span));

@@ -60,6 +60,8 @@ std::optional<ShownRow> rowAt(const TimelineFrame& frame, int y);
 /// Where a span is drawn, also left or right of what is visible. A span in a lane that is folded away is placed in its
 /// rank's first row; none when its rank is not shown.
 std::optional<QRectF> spanRect(const TimelineFrame& frame, std::size_t run, std::size_t span);
+/// False for spans of lanes that are folded away.
+bool hasOwnRow(const TimelineFrame& frame, std::size_t run, std::size_t span);
 std::optional<ShownRow> rowOfTable(const TimelineFrame& frame, std::size_t run, std::size_t tableRow);
 
 /// What lies under a point.
