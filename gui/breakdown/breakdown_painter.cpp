@@ -141,7 +141,7 @@ void drawAxis(QPainter& painter, const BreakdownLayout& layout, const BreakdownS
         painter.setPen(colors.grid);
         painter.drawLine(QPointF(x, layout.bars.top()), QPointF(x, layout.bars.bottom() + 3));
         painter.setPen(colors.faintText);
-        const QString text = tickText(tick * 1e9, ms * 1e9);
+        const QString text = axisText(tick * 1e9, ms * 1e9);
         const double width = metrics.horizontalAdvance(text);
         painter.drawText(QPointF(x - width / 2, layout.bars.bottom() + 3 + metrics.ascent()), text);
     }

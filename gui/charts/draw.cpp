@@ -53,6 +53,10 @@ QFontMetrics metricsOf(const QPainter& painter, const QFont& font) {
 }
 
 QString durationText(Picoseconds time) {
+    const Picoseconds size = std::abs(time);
+    if (size == 0) return "0";
+    if (size > 0 && size < 1000) return QString("%1 ps").arg(time);
+    if (size > 0 && size < 100'000) return figureText(static_cast<double>(time) / 1e3) + " ns";
     return QString::fromStdString(time < 0 ? "-" + milliseconds(-to_milliseconds(time))
                                            : milliseconds(to_milliseconds(time)));
 }
@@ -61,11 +65,12 @@ QString differenceText(Picoseconds time) {
     return (time > 0 ? "+" : "") + durationText(time);
 }
 
-QString tickText(double picoseconds, double last) {
+QString axisText(double picoseconds, double last) {
     struct Unit {
         double size;
         const char* name;
     };
+    if (picoseconds == 0.0) return "0";
     for (const Unit& unit : {Unit{1e12, " s"}, Unit{1e9, " ms"}, Unit{1e6, " us"}}) {
         if (last >= 2.0 * unit.size) return QString::number(picoseconds / unit.size, 'g', 6) + unit.name;
     }

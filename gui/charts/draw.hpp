@@ -18,12 +18,12 @@ namespace foreshard::gui {
 QFontMetrics metricsOf(const QPaintDevice& device, const QFont& font);
 QFontMetrics metricsOf(const QPainter& painter, const QFont& font);
 
-/// "13.61 s", "845 ms", "12.3 us".
+/// "13.61 s", "845 ms", "12.3 us", "3 ps".
 QString durationText(Picoseconds time);
 /// The same with a sign: "+12.3 ms".
 QString differenceText(Picoseconds time);
 /// Of a tick of an axis that ends at `last`: all ticks in one unit, "2 s", "10 s".
-QString tickText(double picoseconds, double last);
+QString axisText(double picoseconds, double last);
 /// "24.9 %"; "<0.1 %" for what is there but small.
 QString percentText(double ratio);
 /// "61.3 GiB"; MiB below a hundredth of a GiB.

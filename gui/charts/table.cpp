@@ -1,6 +1,7 @@
 #include "gui/charts/table.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "gui/charts/draw.hpp"
@@ -31,6 +32,11 @@ std::vector<int> columnWidths(const QFontMetrics& metrics, const Table& table, i
 }
 
 }  // namespace
+
+int tableWidth(const QPaintDevice& device, const Table& table) {
+    const std::vector<int> widths = columnWidths(metricsOf(device, viewFont()), table, std::numeric_limits<int>::max());
+    return std::accumulate(widths.begin(), widths.end(), 0);
+}
 
 QColor toneColor(const Theme& theme, Cell::Tone tone) {
     switch (tone) {

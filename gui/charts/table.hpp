@@ -56,6 +56,9 @@ private:
 /// Role by which tables sort, where what is shown is text with a unit.
 inline constexpr int sort_role = Qt::UserRole + 1;
 
+/// Width at which nothing is cut.
+int tableWidth(const QPaintDevice& device, const Table& table);
+
 /// Heads and as many rows as fit; the last line says how many do not. For pictures.
 /// @return height used
 int paintTable(QPainter& painter, const QRect& area, const Table& table, const Theme& theme);

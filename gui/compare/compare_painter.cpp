@@ -84,20 +84,18 @@ void paintExplanation(QPainter& painter, const QRect& area, const ComparedRuns& 
 
 void paintComparison(QPainter& painter, const QRect& area, const ComparedRuns& runs, const Theme& theme) {
     const Table figures = figuresTable(*runs.a, *runs.b);
-    const QFontMetrics metrics = metricsOf(painter, viewFont());
-    const int tableWidth = metrics.averageCharWidth() * 70;
-    const int tableHeight =
-        metrics.lineSpacing() * (static_cast<int>(std::min<std::size_t>(figures.rows.size(), 14)) + 1);
+    const int width = tableWidth(*painter.device(), figures);
+    const int line = metricsOf(painter, viewFont()).lineSpacing();
     painter.fillRect(area, theme.window);
-    const bool beside = area.width() > 2 * tableWidth;
     QRect table = area.adjusted(margin, margin, -margin, -margin);
     QRect left = area;
-    if (beside) {
-        left.setRight(area.right() - tableWidth - margin);
+    if (area.width() > 5 * width / 2) {
+        left.setRight(area.right() - width - 2 * margin);
         table.setLeft(left.right() + margin);
     } else {
-        left.setBottom(std::max(area.center().y(), area.bottom() - tableHeight - margin));
-        table.setTop(left.bottom());
+        const int wanted = 8 * line + (runs.waterfall ? waterfallHeight(*painter.device(), *runs.waterfall) : 0);
+        left.setHeight(std::clamp(wanted, area.height() / 3, area.height() * 2 / 3));
+        table.setTop(left.bottom() + margin);
     }
     paintExplanation(painter, left, runs, theme);
     paintTable(painter, table, figures, theme);

@@ -40,9 +40,20 @@ constexpr std::array styles = {
     FigureStyle{"exposed_comm_ms.dp", "exposed DP", FigureStyle::Unit::ms, Better::less},
     FigureStyle{"hidden_comm_ms.dp", "hidden DP", FigureStyle::Unit::ms, Better::neither},
     FigureStyle{"peak_memory_bytes", "peak memory, allocated", FigureStyle::Unit::gib, Better::less},
+    FigureStyle{"peak_reserved_bytes", "peak memory, reserved", FigureStyle::Unit::gib, Better::less},
     FigureStyle{"peak_device_bytes", "peak memory, device", FigureStyle::Unit::gib, Better::less},
     FigureStyle{"memory_capacity_bytes", "usable memory", FigureStyle::Unit::gib, Better::neither},
     FigureStyle{"fits", "fits (1: yes)", FigureStyle::Unit::number, Better::more},
+    FigureStyle{"peak_memory_rank", "rank with the peak", FigureStyle::Unit::number, Better::neither},
+    FigureStyle{"bubble_over_ideal_ratio", "bubble over ideal", FigureStyle::Unit::ratio, Better::less},
+    FigureStyle{"bubble_span_ratio", "bubble of the longest span", FigureStyle::Unit::ratio, Better::less},
+    FigureStyle{"samples_per_s", "samples per s", FigureStyle::Unit::number, Better::more},
+    FigureStyle{"model_tflops_per_gpu_causal", "TFLOP/s per GPU, causal", FigureStyle::Unit::number, Better::more},
+    FigureStyle{"step_time_low_ms", "step time, low", FigureStyle::Unit::ms, Better::less},
+    FigureStyle{"step_time_high_ms", "step time, high", FigureStyle::Unit::ms, Better::less},
+    FigureStyle{"step_time_mean_ms", "step time, mean of runs", FigureStyle::Unit::ms, Better::less},
+    FigureStyle{"step_time_p90_ms", "step time, P90 of runs", FigureStyle::Unit::ms, Better::less},
+    FigureStyle{"updates_per_s", "updates per s", FigureStyle::Unit::number, Better::more},
 };
 
 std::size_t placeOf(const std::string& key) {

@@ -113,7 +113,7 @@ Overlay overlayOf(const std::vector<const Run*>& runs) {
 }
 
 QString overlaySentence(const Overlay& overlay) {
-    QString text = QString("Step: predicted %1, measured %2 (%3)")
+    QString text = QString("Predicted %1, measured %2: %3")
                        .arg(durationText(overlay.predicted->step_time), durationText(overlay.measured->step_time),
                             signedPercent(relative(overlay.predicted->step_time, overlay.measured->step_time)));
     const auto worst =
@@ -121,7 +121,7 @@ QString overlaySentence(const Overlay& overlay) {
             return std::abs(a.predicted - a.measured) < std::abs(b.predicted - b.measured);
         });
     if (worst == overlay.errors.end()) return text;
-    return text + QString("; largest error: %1 %2").arg(kindName(worst->kind), signedPercent(worst->error()));
+    return text + QString("; worst: %1 %2").arg(kindName(worst->kind), signedPercent(worst->error()));
 }
 
 Table errorTable(const Overlay& overlay) {

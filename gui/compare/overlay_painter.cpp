@@ -93,7 +93,7 @@ void drawAxes(QPainter& painter, const LogPlot& plot, const Theme& theme) {
         painter.drawLine(QPointF(at.x(), plot.box.top()), QPointF(at.x(), plot.box.bottom()));
         painter.drawLine(QPointF(plot.box.left(), at.y()), QPointF(plot.box.right(), at.y()));
         painter.setPen(theme.faintText);
-        const QString text = tickText(time, 2.0 * time);
+        const QString text = axisText(time, 2.0 * time);
         painter.drawText(
             QPointF(at.x() - metrics.horizontalAdvance(text) / 2.0, plot.box.bottom() + metrics.ascent() + 2), text);
         painter.drawText(

@@ -130,7 +130,7 @@ void drawAxis(QPainter& painter, const Scale& scale, const Theme& theme) {
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(x, scale.box.top()), QPointF(x, scale.box.bottom() + 3));
         painter.setPen(theme.faintText);
-        const QString text = tickText(tick * 1e9, scale.end);
+        const QString text = axisText(tick * 1e9, scale.end);
         painter.drawText(QPointF(x - metrics.horizontalAdvance(text) / 2.0, scale.box.bottom() + 4 + metrics.ascent()),
                          text);
     }
@@ -149,7 +149,9 @@ std::vector<WaterfallBar> waterfallBars(const Waterfall& waterfall, std::size_t 
     std::vector<WaterfallBar> bars = {{WaterfallBar::Kind::total_a, "A", 0, waterfall.step_a}};
     Picoseconds at = waterfall.step_a;
     const std::vector<StepTerm> terms = largest_first(waterfall);
-    const std::size_t single = terms.size() <= most ? terms.size() : most - 1;
+    const auto size = [&](std::size_t i) { return std::abs(waterfall.difference[static_cast<std::size_t>(terms[i])]); };
+    std::size_t single = terms.size() <= most ? terms.size() : most - 1;
+    while (single > 0 && size(single - 1) * 1000 < size(0)) --single;
     for (std::size_t i = 0; i < single; ++i) {
         const Picoseconds change = waterfall.difference[static_cast<std::size_t>(terms[i])];
         bars.push_back({WaterfallBar::Kind::change, nameOf(terms[i]), at, at + change});

@@ -21,7 +21,8 @@ struct WaterfallBar {
     Picoseconds change() const { return to - from; }
 };
 
-/// Terms by size of their change, at most `most`; smaller ones are joined into one bar, so that nothing is left out.
+/// Terms by size of their change, at most `most`. Those below a thousandth of the largest, or too many, are joined into
+/// one bar, so that nothing is left out.
 std::vector<WaterfallBar> waterfallBars(const Waterfall& waterfall, std::size_t most);
 
 /// "B is 1.23 s (9.1 %) faster than A, mostly by less bubble (-1.10 s) ..."

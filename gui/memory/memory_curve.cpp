@@ -148,6 +148,20 @@ std::vector<std::string> liveAtPeak(const Run& run, int rank) {
     return lines;
 }
 
+std::string peakListing(const Run& run, int rank) {
+    const MemoryStack stack = peakStack(run.memory[static_cast<std::size_t>(rank)]);
+    std::string text = fmt::format("{} at the peak", gibibytes(total(stack)));
+    for (int c = 0; c < memory_category_count; ++c) {
+        text += fmt::format("\n{}: {}", name(static_cast<MemoryCategory>(c)),
+                            gibibytes(stack[static_cast<std::size_t>(c)]));
+    }
+    text += "\nlive then:";
+    for (const std::string& item : liveAtPeak(run, rank)) text += "\n  " + item;
+    if (!run.runtime.empty()) text += "\nruntime, outside the allocator:";
+    for (const NamedBytes& item : run.runtime) text += fmt::format("\n  {}, {}", item.name, gibibytes(item.bytes));
+    return text;
+}
+
 std::string peakMoment(const Run& run, int rank) {
     const RankMemory& memory = run.memory[static_cast<std::size_t>(rank)];
     if (memory.peak_task < 0) return "at the start of the step";

@@ -43,6 +43,9 @@ int worstRank(const Run& run);
 /// What is live at the peak besides the categories' sums, in the order of size: "stage 0: 4 micro-batches, 15.2 GiB".
 std::vector<std::string> liveAtPeak(const Run& run, int rank);
 
+/// All of the peak, a line each: the categories, under buffers and runtime what they are made of, and what is live.
+std::string peakListing(const Run& run, int rank);
+
 /// "while 2F3 runs", "at the start of the step".
 std::string peakMoment(const Run& run, int rank);
 

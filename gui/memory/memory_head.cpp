@@ -84,9 +84,21 @@ QString peakSentence(const Run& run, int rank) {
         .arg(who, memoryText(need), memoryText(run.memory_capacity), QString::number(share, 'f', 0), when);
 }
 
+namespace {
+
+/// At most two lines.
+int liveHeight(const QPaintDevice& device, int width, const Run& run, int rank) {
+    const QFontMetrics metrics = metricsOf(device, viewFont());
+    const bool one = metrics.horizontalAdvance(liveSentence(run, rank)) <= width;
+    return (one ? 1 : 2) * metrics.lineSpacing();
+}
+
+}  // namespace
+
 int headHeight(const QPaintDevice& device, int width, const MemoryScene& scene) {
     const std::vector<LegendEntry> legend = legendOf(scene, chosenOf(scene));
-    return metricsOf(device, boldFont()).lineSpacing() + metricsOf(device, viewFont()).lineSpacing() +
+    return metricsOf(device, boldFont()).lineSpacing() +
+           liveHeight(device, width - 2 * margin, *scene.runs.front(), chosenOf(scene)) +
            legendHeight(device, width - 2 * margin, legend) + 2 * margin;
 }
 
@@ -107,8 +119,9 @@ void paintHead(QPainter& painter, const QRect& area, const MemoryScene& scene, i
     const int used = drawLegend(painter, legend, legendOf(scene, chosen), colors);
     painter.setFont(viewFont());
     painter.setPen(colors.faintText);
-    const QRect live(line.left(), legend.top() + used, line.width(), metricsOf(painter, viewFont()).lineSpacing());
-    drawElided(painter, live, Qt::AlignLeft | Qt::AlignVCenter, liveSentence(run, chosen));
+    const QRect live(line.left(), legend.top() + used, line.width(),
+                     liveHeight(*painter.device(), line.width(), run, chosen));
+    painter.drawText(live, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, liveSentence(run, chosen));
 }
 
 }  // namespace foreshard::gui

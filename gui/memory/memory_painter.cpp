@@ -209,6 +209,25 @@ void drawLane(QPainter& painter, const Lane& lane, const MemoryScene& scene, con
     painter.restore();
 }
 
+/// Times since the step began.
+void drawRuler(QPainter& painter, const MemoryLayout& layout, const Run& run, const Theme& theme) {
+    painter.fillRect(layout.ruler, theme.panel);
+    painter.setFont(viewFont(0.9));
+    painter.setPen(theme.faintText);
+    const QFontMetrics metrics = metricsOf(painter, painter.font());
+    const auto begin = static_cast<double>(layout.axis.begin - run.spans.window_begin);
+    const auto end = static_cast<double>(layout.axis.end - run.spans.window_begin);
+    const double left = layout.lanes.left() + layout.gutter;
+    for (const double tick : niceTicks(begin, end, std::max(2, static_cast<int>(layout.axis.width / 110.0)))) {
+        const double x = left + layout.axis.toPixel(run.spans.window_begin + static_cast<Picoseconds>(tick));
+        const QString text = axisText(tick, end);
+        painter.drawLine(QPointF(x, layout.ruler.top()), QPointF(x, layout.ruler.top() + 3));
+        const double width = metrics.horizontalAdvance(text);
+        const double at = std::clamp(x - width / 2, left, std::max(left, layout.ruler.right() - width));
+        painter.drawText(QPointF(at, layout.ruler.top() + metrics.ascent() + 2), text);
+    }
+}
+
 }  // namespace
 
 QColor memoryColor(const Theme& theme, MemoryCategory category) {
@@ -235,7 +254,8 @@ MemoryLayout layoutMemory(const QPaintDevice& device, const QRect& area, const M
     layout.gutter = std::max(scene.gutter, metrics.horizontalAdvance("PP00   000"));
     layout.head = area;
     layout.head.setHeight(headHeight(device, area.width(), scene));
-    layout.lanes = area.adjusted(0, layout.head.height(), 0, 0);
+    layout.lanes = area.adjusted(0, layout.head.height(), 0, -metrics.lineSpacing());
+    layout.ruler = QRect(area.left(), layout.lanes.bottom() + 1, area.width(), metrics.lineSpacing());
     layout.laneCount = static_cast<int>(scene.runs.front()->memory.size());
     const int least = fit == LaneFit::all ? 4 : 4 * metrics.lineSpacing();
     layout.laneHeight = std::max(least, layout.lanes.height() / std::max(1, layout.laneCount));
@@ -274,6 +294,7 @@ void paintMemory(QPainter& painter, const QRect& area, const MemoryScene& scene,
         drawLane(painter, lane, scene, layout.axis);
         painter.restore();
     }
+    drawRuler(painter, layout, *scene.runs.front(), colors);
     paintHead(painter, layout.head, scene, chosen);
 }
 

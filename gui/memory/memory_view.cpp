@@ -1,8 +1,12 @@
 #include "gui/memory/memory_view.hpp"
 
+#include <QApplication>
+#include <QClipboard>
+#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QPainter>
 #include <QScrollBar>
+#include <QToolTip>
 #include <algorithm>
 
 #include "gui/memory/memory_head.hpp"
@@ -64,8 +68,29 @@ void MemoryView::chooseRank(int rank) {
 /// For readers that do not see the picture.
 void MemoryView::describe() {
     if (!hasMemory()) return setAccessibleDescription("No memory to show");
-    const int rank = chosen_ < 0 ? worstRank(*runs_.front()) : chosen_;
+    const int rank = describedRank();
     setAccessibleDescription(peakSentence(*runs_.front(), rank));
+}
+
+int MemoryView::describedRank() const {
+    return chosen_ < 0 ? worstRank(*runs_.front()) : chosen_;
+}
+
+/// -1 above the lanes.
+int MemoryView::rankAt(const QPointF& place) const {
+    const MemoryLayout now = layout();
+    if (place.y() < now.lanes.top()) return -1;
+    const int y = static_cast<int>(place.y()) - now.lanes.top() + verticalScrollBar()->value();
+    return std::min(y / now.laneHeight, now.laneCount - 1);
+}
+
+bool MemoryView::viewportEvent(QEvent* event) {
+    if (event->type() != QEvent::ToolTip || !hasMemory()) return QAbstractScrollArea::viewportEvent(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const int rank = rankAt(help->pos());
+    const std::string text = peakListing(*runs_.front(), rank < 0 ? describedRank() : rank);
+    QToolTip::showText(help->globalPos(), QString::fromStdString(text), viewport());
+    return true;
 }
 
 bool MemoryView::hasMemory() const {
@@ -110,9 +135,8 @@ void MemoryView::mouseMoveEvent(QMouseEvent* event) {
 
 void MemoryView::mousePressEvent(QMouseEvent* event) {
     if (!hasMemory()) return;
-    const MemoryLayout now = layout();
-    const int y = static_cast<int>(event->position().y()) - now.lanes.top() + verticalScrollBar()->value();
-    if (event->position().y() >= now.lanes.top()) chooseRank(std::min(y / now.laneHeight, now.laneCount - 1));
+    const int rank = rankAt(event->position());
+    if (rank >= 0) chooseRank(rank);
 }
 
 void MemoryView::leaveEvent(QEvent*) {
@@ -139,7 +163,7 @@ void MemoryView::pan(double pixels) {
 }
 
 void MemoryView::goToPeak() {
-    const int rank = chosen_ < 0 ? worstRank(*runs_.front()) : chosen_;
+    const int rank = describedRank();
     const Picoseconds peak = runs_.front()->memory[static_cast<std::size_t>(rank)].peak_time;
     if (peak < state_.begin() || peak > state_.end()) {
         const Picoseconds half = (state_.end() - state_.begin()) / 2;
@@ -154,10 +178,13 @@ double MemoryView::cursorPixel() const {
 }
 
 void MemoryView::keyPressEvent(QKeyEvent* event) {
+    if (hasMemory() && event->matches(QKeySequence::Copy)) {
+        return QApplication::clipboard()->setText(QString::fromStdString(peakListing(*runs_.front(), describedRank())));
+    }
     if (!hasMemory() || (event->modifiers() & (Qt::ControlModifier | Qt::AltModifier)) != 0) {
         return QAbstractScrollArea::keyPressEvent(event);
     }
-    const int rank = chosen_ < 0 ? worstRank(*runs_.front()) : chosen_;
+    const int rank = describedRank();
     switch (event->key()) {
         case Qt::Key_Up:
             return chooseRank(std::max(0, rank - 1));

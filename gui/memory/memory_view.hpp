@@ -18,7 +18,8 @@ namespace foreshard::gui {
 /// visible time, cursor and zoom with the timeline. Further runs are drawn as a line over the lane of the same rank;
 /// measured ones dashed.
 ///
-/// Keys: Up, Down choose a lane, Return puts the cursor on its peak; W, S zoom at the cursor, A, D pan.
+/// Keys: Up, Down choose a lane, Return puts the cursor on its peak, Ctrl+C copies what the peak is made of (the tool
+/// tip of a lane shows the same); W, S zoom at the cursor, A, D pan.
 class MemoryView : public QAbstractScrollArea {
     Q_OBJECT
 
@@ -43,6 +44,7 @@ signals:
     void rankChosen(int rank);
 
 protected:
+    bool viewportEvent(QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
@@ -60,6 +62,8 @@ private:
     void zoom(double factor, double pixel);
     void pan(double pixels);
     void goToPeak();
+    int describedRank() const;
+    int rankAt(const QPointF& place) const;
     double cursorPixel() const;
 
     ViewState& state_;

@@ -2,31 +2,63 @@
 
 #include <QRect>
 #include <QWidget>
+#include <optional>
 
+#include "gui/plans/pareto_painter.hpp"
 #include "gui/theme.hpp"
+#include "traces/read_search.hpp"
 
+class QLabel;
+class QLineEdit;
 class QPainter;
 
 namespace foreshard::gui {
 
+class ChartWidget;
+class TableView;
+
 /// What a search found: a table to sort and filter, throughput against memory with the front of plans that nothing
-/// beats in both, a map of TP x PP, and why plans were refused. `setSearch` follows with the reader's type.
+/// beats in both, a map of TP x PP, and why plans were refused.
 class PlansView : public QWidget {
     Q_OBJECT
 
 public:
     explicit PlansView(QWidget* parent = nullptr);
 
+    /// Nothing: a hint is shown.
+    void setSearch(std::optional<SearchResult> search);
+    const std::optional<SearchResult>& search() const { return search_; }
     void setTheme(ThemeKind kind);
-    /// Scatter and map side by side: for pictures.
+    /// The answer, scatter and map side by side, the first plans below: for pictures.
     void paint(QPainter& painter, const QRect& area) const;
+    /// Shows plans that pass only; see parsePlanFilter.
+    void setFilter(const QString& text);
+    void choosePlan(int plan);
+    int chosenPlan() const { return chosen_; }
 
 signals:
-    /// Double-click or Return on a plan: index into the search's plans.
+    void planChosen(int plan);
+    /// Double-click or Return on a plan that can run: index into the search's plans.
     void planActivated(int plan);
 
 private:
+    PlansScene scene() const;
+    void activate(int plan);
+    void paintScatter(QPainter& painter, const QRect& area) const;
+    void buildCharts();
+    void buildLayout();
+
+    std::optional<SearchResult> search_;
+    std::vector<bool> shown_;
+    int chosen_ = -1;
     ThemeKind theme_ = ThemeKind::light;
+    QLabel* summary_ = nullptr;
+    QLineEdit* filter_ = nullptr;
+    QLabel* filterMessage_ = nullptr;
+    TableView* table_ = nullptr;
+    TableView* reasons_ = nullptr;
+    ChartWidget* scatter_ = nullptr;
+    ChartWidget* map_ = nullptr;
 };
 
 }  // namespace foreshard::gui

@@ -56,12 +56,13 @@ Cell timeCell(Picoseconds time) {
     return {durationText(time), static_cast<qlonglong>(time)};
 }
 
-/// "2 MiB", "512 KiB", "40 B".
+/// "8.46 GiB", "2 MiB", "512 KiB", "40 B".
 Cell sizeCell(double bytes) {
     constexpr double kib = 1024.0;
-    const QString text = bytes >= kib * kib ? figureText(bytes / (kib * kib)) + " MiB"
-                         : bytes >= kib     ? figureText(bytes / kib) + " KiB"
-                                            : figureText(bytes) + " B";
+    const QString text = bytes >= kib * kib * kib ? figureText(bytes / (kib * kib * kib)) + " GiB"
+                         : bytes >= kib * kib     ? figureText(bytes / (kib * kib)) + " MiB"
+                         : bytes >= kib           ? figureText(bytes / kib) + " KiB"
+                                                  : figureText(bytes) + " B";
     return {text, bytes};
 }
 

@@ -90,7 +90,7 @@ void drawTimes(QPainter& painter, const PathLayout& layout, Picoseconds begin, c
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(x, layout.box.top()), QPointF(x, layout.box.bottom() + 3));
         painter.setPen(theme.faintText);
-        const QString text = tickText(tick, length);
+        const QString text = axisText(tick, length);
         painter.drawText(QPointF(x - metrics.horizontalAdvance(text) / 2.0, layout.box.bottom() + 4 + metrics.ascent()),
                          text);
     }

@@ -1,0 +1,201 @@
+#include "gui/plans/plans_view.hpp"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QPainter>
+#include <QSplitter>
+#include <QTabWidget>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "gui/charts/chart_widget.hpp"
+#include "gui/charts/draw.hpp"
+#include "gui/charts/table_view.hpp"
+#include "gui/plans/heat_map.hpp"
+#include "gui/plans/plan_filter.hpp"
+#include "gui/plans/plan_table.hpp"
+
+namespace foreshard::gui {
+
+namespace {
+
+const char* const hint = "Open the result of a search (foreshard search ... --json F)\nto compare its plans.";
+constexpr int margin = 8;
+
+}  // namespace
+
+PlansView::PlansView(QWidget* parent) : QWidget(parent) {
+    setAccessibleName("Plans that a search found");
+    summary_ = new QLabel;
+    summary_->setFont(viewFont());
+    summary_->setWordWrap(true);
+    filter_ = new QLineEdit;
+    filter_->setFont(viewFont());
+    filter_->setAccessibleName("Filter of the plans");
+    filter_->setPlaceholderText("Filter: tp=8 pp<=4 memory<60 zb");
+    filter_->setClearButtonEnabled(true);
+    connect(filter_, &QLineEdit::textChanged, this, &PlansView::setFilter);
+    filterMessage_ = new QLabel;
+    filterMessage_->setFont(viewFont());
+    table_ = new TableView("Plans, best first");
+    connect(table_, &TableView::rowActivated, this, &PlansView::activate);
+    connect(table_, &TableView::rowChosen, this, [this](int row) {
+        chosen_ = row;
+        scatter_->update();
+        map_->update();
+        emit planChosen(row);
+    });
+    reasons_ = new TableView("Why plans cannot run");
+    buildCharts();
+    buildLayout();
+    setTheme(theme_);
+}
+
+void PlansView::buildCharts() {
+    scatter_ = new ChartWidget([this](QPainter& painter, const QRect& area) { paintScatter(painter, area); });
+    scatter_->setAccessibleName("Throughput of the plans against their peak memory");
+    scatter_->setTip([this](const QRect& area, const QPoint& place) {
+        const auto plan = search_ ? paretoPlanAt(*scatter_, area, scene(), place) : std::nullopt;
+        return plan ? planText(*search_, *plan) : QString();
+    });
+    const auto planAt = [this](QPoint place) {
+        return search_ ? paretoPlanAt(*scatter_, scatter_->rect(), scene(), place) : std::nullopt;
+    };
+    connect(scatter_, &ChartWidget::pressed, this, [this, planAt](QPoint place) {
+        if (const auto plan = planAt(place)) choosePlan(static_cast<int>(*plan));
+    });
+    connect(scatter_, &ChartWidget::activated, this, [this, planAt](QPoint place) {
+        if (const auto plan = planAt(place)) activate(static_cast<int>(*plan));
+    });
+    map_ = new ChartWidget([this](QPainter& painter, const QRect& area) {
+        if (!search_) return drawHint(painter, area, hint, theme(theme_));
+        paintHeatMap(painter, area, scene());
+    });
+    map_->setAccessibleName("Best throughput for every TP and PP degree");
+    const auto bestAt = [this](QPoint place) -> std::optional<std::size_t> {
+        if (!search_) return {};
+        const auto cell = heatCellAt(*map_, map_->rect(), scene(), place);
+        return cell ? cell->best : std::nullopt;
+    };
+    map_->setTip([this, bestAt](const QRect&, const QPoint& place) {
+        const auto plan = bestAt(place);
+        return plan ? planText(*search_, *plan) : QString();
+    });
+    connect(map_, &ChartWidget::pressed, this, [this, bestAt](QPoint place) {
+        if (const auto plan = bestAt(place)) choosePlan(static_cast<int>(*plan));
+    });
+    connect(map_, &ChartWidget::activated, this, [this, bestAt](QPoint place) {
+        if (const auto plan = bestAt(place)) activate(static_cast<int>(*plan));
+    });
+}
+
+void PlansView::buildLayout() {
+    auto* tables = new QTabWidget;
+    tables->setFont(viewFont());
+    auto* plans = new QWidget;
+    auto* column = new QVBoxLayout(plans);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(filter_);
+    column->addWidget(filterMessage_);
+    column->addWidget(table_);
+    tables->addTab(plans, "&Plans");
+    tables->addTab(reasons_, "&Refused");
+    auto* charts = new QTabWidget;
+    charts->setFont(viewFont());
+    charts->addTab(scatter_, "Throughput against &memory");
+    charts->addTab(map_, "TP \u00d7 P&P");
+    auto* splitter = new QSplitter;
+    splitter->addWidget(tables);
+    splitter->addWidget(charts);
+    splitter->setStretchFactor(0, 1);
+    splitter->setStretchFactor(1, 1);
+    auto* box = new QVBoxLayout(this);
+    box->setContentsMargins(0, 0, 0, 0);
+    box->addWidget(summary_);
+    box->addWidget(splitter, 1);
+    filterMessage_->hide();
+}
+
+PlansScene PlansView::scene() const {
+    return {search_ ? &*search_ : nullptr, shown_, chosen_, theme_};
+}
+
+void PlansView::paintScatter(QPainter& painter, const QRect& area) const {
+    if (!search_) return drawHint(painter, area, hint, theme(theme_));
+    paintPareto(painter, area, scene());
+}
+
+void PlansView::setSearch(std::optional<SearchResult> search) {
+    search_ = std::move(search);
+    chosen_ = -1;
+    shown_.clear();
+    table_->setTable(search_ ? planTable(*search_) : Table{});
+    reasons_->setTable(search_ ? reasonsTable(*search_) : Table{});
+    QString text = search_ ? searchSentence(*search_) : QString(hint);
+    if (search_ && !search_->plans.empty()) text += "\nAll plans: " + commonSettings(*search_);
+    summary_->setText(text);
+    scatter_->setAccessibleDescription(text);
+    setFilter(filter_->text());
+}
+
+void PlansView::setFilter(const QString& text) {
+    if (filter_->text() != text) return filter_->setText(text);  // comes back here
+    shown_.clear();
+    filterMessage_->hide();
+    if (search_) {
+        const PlanFilter filter = parsePlanFilter(text, *search_);
+        for (const SearchPlan& plan : search_->plans)
+            shown_.push_back(filter.error.isEmpty() ? passes(filter, plan) : true);
+        const auto count = std::count(shown_.begin(), shown_.end(), true);
+        filterMessage_->setText(filter.error.isEmpty() ? QString("%1 of %2 plans").arg(count).arg(shown_.size())
+                                                       : filter.error);
+        filterMessage_->setVisible(!text.isEmpty());
+    }
+    table_->showRows(shown_);
+    scatter_->update();
+    map_->update();
+}
+
+void PlansView::choosePlan(int plan) {
+    table_->chooseRow(plan);
+}
+
+void PlansView::activate(int plan) {
+    if (search_->plans[static_cast<std::size_t>(plan)].infeasible.empty()) emit planActivated(plan);
+}
+
+void PlansView::setTheme(ThemeKind kind) {
+    theme_ = kind;
+    applyTheme(*this, theme(kind));
+    table_->setTheme(kind);
+    reasons_->setTheme(kind);
+    scatter_->update();
+    map_->update();
+}
+
+void PlansView::paint(QPainter& painter, const QRect& area) const {
+    const Theme& colors = theme(theme_);
+    if (!search_) return drawHint(painter, area, hint, colors);
+    painter.fillRect(area, colors.window);
+    QFont bold = viewFont(1.1);
+    bold.setBold(true);
+    painter.setFont(bold);
+    painter.setPen(colors.text);
+    const int line = metricsOf(painter, bold).lineSpacing();
+    const QRect inside = area.adjusted(margin, margin, -margin, -margin);
+    drawElided(painter, QRect(inside.left(), inside.top(), inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter,
+               searchSentence(*search_));
+    const int chartsTop = inside.top() + line + margin / 2;
+    const int chartsHeight = (inside.bottom() - chartsTop) * 3 / 5;
+    const QRect left(inside.left(), chartsTop, inside.width() / 2, chartsHeight);
+    paintPareto(painter, left, scene());
+    paintHeatMap(painter, left.translated(left.width(), 0), scene());
+    const QRect below(inside.left(), left.bottom() + margin, inside.width(), inside.bottom() - left.bottom() - margin);
+    const int half = inside.width() * 3 / 4;
+    paintTable(painter, QRect(below.left(), below.top(), half - 2 * margin, below.height()), planTable(*search_),
+               colors);
+    paintTable(painter, QRect(below.left() + half, below.top(), inside.width() - half, below.height()),
+               reasonsTable(*search_), colors);
+}
+
+}  // namespace foreshard::gui
