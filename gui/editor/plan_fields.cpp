@@ -69,11 +69,13 @@ FieldGroup pipeline() {
 
 FieldGroup memory() {
     using enum FieldKind;
-    return {"Recompute",
+    return {"Recompute and offload",
             true,
             {{"recompute", "Recompute", choice, "Which activations are computed again instead of kept"},
              {"recompute_method", "Method", choice, "Which layers, with full"},
-             {"recompute_num_layers", "Layers", count, "Layers recomputed at a time, with full"}}};
+             {"recompute_num_layers", "Layers", count, "Layers recomputed at a time, with full"},
+             {"offload_activation_layers", "Offloaded layers", text,
+              "First layers of every stage whose saved tensors wait on the host"}}};
 }
 
 FieldGroup dataParallel() {
@@ -86,6 +88,7 @@ FieldGroup dataParallel() {
              {"overlap_grad_reduce", "Overlap reduce", toggle, "Gradients are reduced during backward"},
              {"overlap_param_gather", "Overlap gather", toggle, "Parameters are gathered during forward"},
              {"offload_optimizer", "Offload optimizer", toggle, "Optimizer states and update on the host"},
+             {"offload_parameters", "Offload parameters", toggle, "Shards of the parameters on the host"},
              {"reshard_after_forward", "Reshard", toggle, "Parameters are freed after forward"},
              {"bucket_mb", "Bucket, MB", text, "Gradient bucket, 10^6 bytes"},
              {"first_bucket_mb", "First bucket, MB", text, "First gradient bucket, 10^6 bytes"},

@@ -121,15 +121,12 @@ std::vector<PassTimer::Charge> PassTimer::charges(const std::vector<Op>& ops) co
             const int gemm = job_.plan.tp_comm_overlap ? overlapped_gemm(ops, static_cast<int>(i)) : -1;
             const Exposed comm =
                 gemm >= 0 ? exposed_in_tiles(op, ops[static_cast<std::size_t>(gemm)]) : exposed(op, previous);
-            result.push_back({comm.time, comm.wire, Bound::network});
-            add(op, comm, total);
-            previous = comm.time;
-            continue;
+            result.push_back({comm, Bound::network});
         } else {
             const OpTime kernel = cost_.time(op);
-            result.push_back({kernel.seconds, Seconds(0.0), kernel.bound});
+            result.push_back({{kernel.seconds, Seconds(0.0)}, kernel.bound});
         }
-        previous = result.back().time;
+        previous = result.back().time();
     }
     return result;
 }
@@ -138,15 +135,12 @@ PassTime PassTimer::sum(const std::vector<Op>& ops) const {
     const std::vector<Charge> charged = charges(ops);
     PassTime total;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-        const Op& op = ops[i];
-        Seconds* share = op.recompute ? &total.recompute : &total.compute;
-        if (op.kind == OpKind::collective) {
-            share = op.axis == Axis::tp ? &total.tp : (op.axis == Axis::cp ? &total.cp : &total.ep);
-            (group(op.axis).domains > 1 ? total.nic : total.nvlink) += charged[i].wire;
-        } else if (charged[i].bound == Bound::memory) {
-            total.memory += charged[i].time;
+        if (ops[i].kind == OpKind::collective) {
+            add(ops[i], charged[i].spent, total);
+            continue;
         }
-        *share += charged[i].time;
+        (ops[i].recompute ? total.recompute : total.compute) += charged[i].time();
+        if (charged[i].bound == Bound::memory) total.memory += charged[i].time();
     }
     return total;
 }

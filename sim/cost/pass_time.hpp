@@ -66,9 +66,9 @@ public:
 
     /// What a pass is charged for each of its ops: a kernel's time, or what is exposed of a collective.
     struct Charge {
-        Seconds time;
-        Seconds wire;  ///< of collectives
+        Exposed spent;
         Bound bound = Bound::network;
+        Seconds time() const { return spent.time; }
     };
     std::vector<Charge> charges(const std::vector<Op>& ops) const;
 
@@ -77,7 +77,6 @@ public:
 
 private:
     PassTime sum(const std::vector<Op>& ops) const;
-    const GroupPlacement& group(Axis axis) const;
     void add(const Op& op, const Exposed& comm, PassTime& total) const;
     void add_host(BlockTimes& times, const OpBlock& block) const;
 

@@ -104,8 +104,8 @@ void PartLister::add_ops(const std::vector<Op>& ops, int repeats) {
         if (op.kind == OpKind::collective) {
             bound = network_.collective(op.collective, op.message, timer_.group(op.axis)).limit;
         }
-        parts_.push_back({name_of(op), repeats, charges[i].time * repeats,
-                          formula_of(job_, op, timer_, charges[i].time), std::move(bound)});
+        parts_.push_back({name_of(op), repeats, charges[i].time() * repeats,
+                          formula_of(job_, op, timer_, charges[i].time()), std::move(bound)});
     }
 }
 
