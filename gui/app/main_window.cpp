@@ -77,22 +77,33 @@ void MainWindow::connectParts() {
     connect(views_.timeline, &TimelineView::hovered, hoverLabel_, &QLabel::setText);
     connect(views_.timeline, &TimelineView::modeChanged, this, &MainWindow::updateModes);
     connect(views_.plans, &PlansView::planActivated, this, &MainWindow::openSearchPlan);
-    connect(runs_, &RunList::shownChanged, this, [this](int index, bool shown) {
-        workspace_.setShown(static_cast<std::size_t>(index), shown);
-        showWorkspace();
-    });
-    connect(runs_, &RunList::chosen, this, [this](int index) {
-        workspace_.edit(static_cast<std::size_t>(index));
-        showWorkspace();
-    });
-    connect(runs_, &RunList::baselineChosen, this, [this](int index) {
-        workspace_.makeFirst(static_cast<std::size_t>(index));
-        showWorkspace();
-    });
-    connect(runs_, &RunList::closed, this, [this](int index) {
-        const std::unique_ptr<Document> removed = workspace_.remove(static_cast<std::size_t>(index));
-        showWorkspace();
-    });
+    // Queued: what follows makes the list anew, which is in the middle of a click.
+    connect(
+        runs_, &RunList::shownChanged, this,
+        [this](int index, bool shown) {
+            changeRuns([=](Workspace& w) { w.setShown(static_cast<std::size_t>(index), shown); });
+        },
+        Qt::QueuedConnection);
+    connect(
+        runs_, &RunList::chosen, this,
+        [this](int index) { changeRuns([=](Workspace& w) { w.edit(static_cast<std::size_t>(index)); }); },
+        Qt::QueuedConnection);
+    connect(
+        runs_, &RunList::baselineChosen, this,
+        [this](int index) { changeRuns([=](Workspace& w) { w.makeFirst(static_cast<std::size_t>(index)); }); },
+        Qt::QueuedConnection);
+    connect(runs_, &RunList::closed, this, &MainWindow::closeRun, Qt::QueuedConnection);
+}
+
+void MainWindow::changeRuns(const std::function<void(Workspace&)>& change) {
+    change(workspace_);
+    showWorkspace();
+}
+
+void MainWindow::closeRun(int index) {
+    if (index < 0 || static_cast<std::size_t>(index) >= workspace_.size()) return;
+    const std::unique_ptr<Document> removed = workspace_.remove(static_cast<std::size_t>(index));
+    showWorkspace();
 }
 
 void MainWindow::open(const OpenRequest& request) {

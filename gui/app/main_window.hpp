@@ -3,6 +3,7 @@
 #include <QList>
 #include <QMainWindow>
 #include <QStringList>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -129,6 +130,8 @@ private:
     void onEdited();
     void onSimulated();
     void onOpened();
+    void changeRuns(const std::function<void(Workspace&)>& change);
+    void closeRun(int index);
     void showWorkspace();  ///< after any change of the workspace
     void updateInspector();
     void updateLog();

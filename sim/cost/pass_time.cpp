@@ -111,36 +111,27 @@ void PassTimer::add(const Op& op, const Exposed& comm, PassTime& total) const {
     (members.domains > 1 ? total.nic : total.nvlink) += comm.wire;
 }
 
-std::vector<PassTimer::Charge> PassTimer::charges(const std::vector<Op>& ops) const {
-    std::vector<Charge> result;
-    result.reserve(ops.size());
+PassTime PassTimer::sum(const std::vector<Op>& ops) const {
+    PassTime total;
     Seconds previous;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         const Op& op = ops[i];
+        Seconds* share = op.recompute ? &total.recompute : &total.compute;
+        Seconds time;
         if (op.kind == OpKind::collective) {
             const int gemm = job_.plan.tp_comm_overlap ? overlapped_gemm(ops, static_cast<int>(i)) : -1;
             const Exposed comm =
                 gemm >= 0 ? exposed_in_tiles(op, ops[static_cast<std::size_t>(gemm)]) : exposed(op, previous);
-            result.push_back({comm, Bound::network});
+            add(op, comm, total);
+            previous = comm.time;
+            continue;
         } else {
             const OpTime kernel = cost_.time(op);
-            result.push_back({{kernel.seconds, Seconds(0.0)}, kernel.bound});
+            time = kernel.seconds;
+            if (kernel.bound == Bound::memory) total.memory += time;
         }
-        previous = result.back().time();
-    }
-    return result;
-}
-
-PassTime PassTimer::sum(const std::vector<Op>& ops) const {
-    const std::vector<Charge> charged = charges(ops);
-    PassTime total;
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-        if (ops[i].kind == OpKind::collective) {
-            add(ops[i], charged[i].spent, total);
-            continue;
-        }
-        (ops[i].recompute ? total.recompute : total.compute) += charged[i].time();
-        if (charged[i].bound == Bound::memory) total.memory += charged[i].time();
+        *share += time;
+        previous = time;
     }
     return total;
 }

@@ -64,19 +64,9 @@ public:
     Exposed exposed_in_tiles(const Op& op, const Op& gemm) const;
     OpTime kernel(const Op& op) const { return cost_.time(op); }
 
-    /// What a pass is charged for each of its ops: a kernel's time, or what is exposed of a collective.
-    struct Charge {
-        Exposed spent;
-        Bound bound = Bound::network;
-        Seconds time() const { return spent.time; }
-    };
-    std::vector<Charge> charges(const std::vector<Op>& ops) const;
-
-    /// The group that a collective of a pass runs over.
-    const GroupPlacement& group(Axis axis) const;
-
 private:
     PassTime sum(const std::vector<Op>& ops) const;
+    const GroupPlacement& group(Axis axis) const;
     void add(const Op& op, const Exposed& comm, PassTime& total) const;
     void add_host(BlockTimes& times, const OpBlock& block) const;
 

@@ -9,6 +9,7 @@
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/nccl_network.hpp"
 #include "sim/cost/pass_time.hpp"
+#include "sim/cost/tp_overlap.hpp"
 #include "sim/result/text_format.hpp"
 
 namespace foreshard {
@@ -37,7 +38,7 @@ std::string product_formula(const Op& op) {
                        scaled_figure(op.flops.value, "FLOP"));
 }
 
-std::string formula_of(const Job& job, const Op& op, const PassTimer& timer, Seconds time) {
+std::string formula_of(const Job& job, const Op& op, int ranks, Seconds time) {
     switch (op.kind) {
         case OpKind::gemm:
             return product_formula(op) + rate(op.flops.value, time, "FLOP/s");
@@ -53,7 +54,7 @@ std::string formula_of(const Job& job, const Op& op, const PassTimer& timer, Sec
         case OpKind::collective:
             break;
     }
-    std::string text = fmt::format("{} over {} ranks", scaled_figure(op.message.value, "B"), timer.group(op.axis).size);
+    std::string text = fmt::format("{} over {} ranks", scaled_figure(op.message.value, "B"), ranks);
     if (op.behind_previous) text += ", only what outlasts the kernel before it";
     if (job.plan.tp_comm_overlap && op.axis == Axis::tp) text += ", in tiles under its GEMM where there is one";
     return text;
@@ -66,6 +67,12 @@ std::string name_of(const Op& op) {
     return op.recompute ? name + " (again)" : name;
 }
 
+/// What a pass is charged for an op, as PassTimer sums it: a kernel's time, or what is exposed of a collective.
+struct Charge {
+    Seconds time;
+    std::string bound;
+};
+
 /// Lists what a compute task of given models is charged for.
 class PartLister {
 public:
@@ -75,7 +82,10 @@ public:
           work_(work),
           cost_(job_.cluster.device, job_.software, job_.plan.precision),
           network_(job_.cluster, job_.software),
-          timer_(job_, cost_, network_) {}
+          timer_(job_, cost_, network_),
+          tp_(group_placement(job_, Axis::tp)),
+          cp_(group_placement(job_, Axis::cp)),
+          ep_(group_placement(job_, Axis::ep)) {}
 
     std::vector<TaskPart> pass();
     std::vector<TaskPart> optimizer();
@@ -83,6 +93,8 @@ public:
 private:
     void add_block(const OpBlock& block, int repeats);
     void add_ops(const std::vector<Op>& ops, int repeats);
+    Charge charge(const std::vector<Op>& ops, std::size_t i, Seconds previous) const;
+    const GroupPlacement& group(Axis axis) const { return axis == Axis::tp ? tp_ : axis == Axis::cp ? cp_ : ep_; }
     void add_again(const OpBlock& block, int repeats);
     Seconds host_of(const OpBlock& block) const;
 
@@ -92,20 +104,32 @@ private:
     CalibratedCost cost_;
     NcclNetwork network_;
     PassTimer timer_;
+    GroupPlacement tp_, cp_, ep_;
     std::vector<TaskPart> parts_;
     Seconds host_;
 };
 
+Charge PartLister::charge(const std::vector<Op>& ops, std::size_t i, Seconds previous) const {
+    const Op& op = ops[i];
+    if (op.kind != OpKind::collective) {
+        const OpTime kernel = timer_.kernel(op);
+        return {kernel.seconds, std::string(to_string(kernel.bound))};
+    }
+    const int gemm = job_.plan.tp_comm_overlap ? overlapped_gemm(ops, static_cast<int>(i)) : -1;
+    const PassTimer::Exposed comm =
+        gemm >= 0 ? timer_.exposed_in_tiles(op, ops[static_cast<std::size_t>(gemm)]) : timer_.exposed(op, previous);
+    return {comm.time, network_.collective(op.collective, op.message, group(op.axis)).limit};
+}
+
 void PartLister::add_ops(const std::vector<Op>& ops, int repeats) {
-    const std::vector<PassTimer::Charge> charges = timer_.charges(ops);
+    Seconds previous;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         const Op& op = ops[i];
-        std::string bound(to_string(charges[i].bound));
-        if (op.kind == OpKind::collective) {
-            bound = network_.collective(op.collective, op.message, timer_.group(op.axis)).limit;
-        }
-        parts_.push_back({name_of(op), repeats, charges[i].time() * repeats,
-                          formula_of(job_, op, timer_, charges[i].time()), std::move(bound)});
+        Charge charged = charge(ops, i, previous);
+        previous = charged.time;
+        const int ranks = op.kind == OpKind::collective ? group(op.axis).size : 1;
+        parts_.push_back({name_of(op), repeats, charged.time * repeats, formula_of(job_, op, ranks, charged.time),
+                          std::move(charged.bound)});
     }
 }
 
@@ -223,10 +247,11 @@ TaskPart comm_part(const Evaluation& evaluation, std::int32_t comm_class) {
     const CommDuration& time = evaluation.durations.comms[index];
     const Seconds total = to_seconds(time.busy + time.latency);
     const std::string& limit = evaluation.durations.limits[index];
-    const bool pair = comm.kind == CollectiveKind::send_recv;
+    const bool message = comm.kind == CollectiveKind::send_recv && comm.axis != Axis::host;
+    const bool pair = message || comm.axis == Axis::embedding || comm.axis == Axis::replica;
     const int size = pair ? 2 : group_placement(evaluation.job, comm.axis).size;
     std::string formula = scaled_figure(comm.message.value, "B");
-    if (!pair) formula += fmt::format(" over {} ranks", size);
+    if (size > 1 && !message) formula += fmt::format(" over {} ranks", size);
     formula += rate(comm.message.value, total, "B/s");
     formula += fmt::format("; busy {}, latency {}", milliseconds(to_milliseconds(time.busy)),
                            milliseconds(to_milliseconds(time.latency)));

@@ -271,7 +271,10 @@ TEST_F(MainWindowTest, RunsAreClosedInAnyOrder) {
     ASSERT_EQ(window_.workspace().size(), 3U);
     auto* list = window_.findChild<QWidget*>("runList");
     ASSERT_NE(list, nullptr);
-    for (int i = 0; i < 3; ++i) QTest::keyClick(list, Qt::Key_Delete);
+    for (int i = 0; i < 3; ++i) {
+        QTest::keyClick(list, Qt::Key_Delete);
+        QApplication::processEvents();
+    }
     EXPECT_EQ(window_.workspace().size(), 0U);
     EXPECT_TRUE(window_.inspectorText().contains("Nothing is open"));
 }
