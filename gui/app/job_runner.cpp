@@ -1,0 +1,61 @@
+#include "gui/app/job_runner.hpp"
+
+#include <utility>
+
+namespace foreshard::gui {
+
+JobRunner::JobRunner(Simulate simulate, QObject* parent)
+    : QObject(parent),
+      worker_(
+          [simulate = std::move(simulate)](const Item& item) {
+              return Result{item.number, simulate(item.name, item.request)};
+          },
+          [this] { QMetaObject::invokeMethod(this, &JobRunner::deliver, Qt::QueuedConnection); }) {
+    debounce_.setSingleShot(true);
+    debounce_.setInterval(debounce_ms);
+    connect(&debounce_, &QTimer::timeout, this, &JobRunner::begin);
+}
+
+void JobRunner::submit(const std::string& name, const JobRequest& request) {
+    waiting_ = {++newest_, name, request};
+    since_submit_.start();
+    debounce_.start();
+    setBusy(true);
+}
+
+void JobRunner::cancel() {
+    ++newest_;
+    debounce_.stop();
+    worker_.dropWaiting();
+    setBusy(false);
+}
+
+std::optional<Outcome> JobRunner::take() {
+    return std::exchange(outcome_, std::nullopt);
+}
+
+void JobRunner::begin() {
+    worker_.dropWaiting();
+    worker_.post(waiting_);
+}
+
+void JobRunner::deliver() {
+    while (std::optional<Result> result = worker_.take()) {
+        if (result->number != newest_) {
+            ++dropped_;
+            continue;
+        }
+        outcome_ = std::move(result->outcome);
+        latency_ms_ = static_cast<double>(since_submit_.nsecsElapsed()) / 1e6;
+        setBusy(false);
+        emit finished();
+    }
+}
+
+void JobRunner::setBusy(bool busy) {
+    if (busy_ == busy) return;
+    busy_ = busy;
+    emit busyChanged(busy);
+}
+
+}  // namespace foreshard::gui

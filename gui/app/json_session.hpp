@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gui/app/file_opener.hpp"
+#include "sim/units.hpp"
+
+/// What a window shows, as a file: sources and changes, no results. They are simulated again.
+namespace foreshard::gui {
+
+struct SessionRun {
+    OpenRequest open;
+    bool shown = true;
+    bool operator==(const SessionRun&) const = default;
+};
+
+struct Session {
+    std::vector<SessionRun> runs;  ///< A first
+    std::vector<std::string> searches;
+    std::size_t edited = 0;  ///< of `runs`
+    std::string mode = "single";
+    std::string theme = "light";
+    Picoseconds begin = 0;  ///< visible time
+    Picoseconds end = 0;
+    bool operator==(const Session&) const = default;
+};
+
+std::string sessionText(const Session& session);
+/// @throws InputError, UnreadableFile naming file and JSON path
+Session parseSession(const std::string& name, const std::string& text);
+
+}  // namespace foreshard::gui

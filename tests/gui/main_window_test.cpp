@@ -1,0 +1,314 @@
+#include "gui/app/main_window.hpp"
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QDropEvent>
+#include <QFile>
+#include <QImage>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPainter>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUrl>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gui/app/command_palette.hpp"
+#include "gui/app/help_text.hpp"
+#include "gui/app/kpi_strip.hpp"
+#include "gui/editor/plan_editor.hpp"
+#include "gui/timeline/timeline_view.hpp"
+#include "sim/json_report.hpp"
+#include "sim/result/span_query.hpp"
+#include "sim/spec/catalogue.hpp"
+
+namespace foreshard::gui {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int patience_ms = 60'000;
+
+class MainWindowTest : public testing::Test {
+protected:
+    MainWindowTest() : window_(MainWindow::Persistence::none) {
+        window_.resize(1200, 800);
+        window_.show();
+    }
+
+    void openPlan(const std::string& source) {
+        const std::size_t before = window_.workspace().size();
+        window_.open({.source = source});
+        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().size() > before; }, patience_ms));
+    }
+
+    /// Changes a field and waits for the answer.
+    void edit(const char* field, const char* text) {
+        QSignalSpy finished(&window_.runner(), &JobRunner::finished);
+        window_.editor().change(field, text);
+        ASSERT_TRUE(finished.wait(patience_ms));
+    }
+
+    QString file(const char* name) const { return folder_.filePath(name); }
+
+    static QByteArray contents(const QString& path) {
+        QFile read(path);
+        EXPECT_TRUE(read.open(QIODevice::ReadOnly)) << path.toStdString();
+        return read.readAll();
+    }
+
+    double stepOf(std::size_t index) const {
+        return to_milliseconds(window_.workspace().document(index).run.step_time);
+    }
+
+    QTemporaryDir folder_;
+    MainWindow window_;
+};
+
+/// The way of a user: open a plan, pin it, change the schedule, read the difference, export it.
+TEST_F(MainWindowTest, OpenEditCompareExport) {
+    openPlan("gpt-tiny-pp4");
+    ASSERT_EQ(window_.workspace().size(), 1U);
+    const double before = stepOf(0);
+    EXPECT_EQ(window_.views().timeline->mode(), TimelineMode::single);
+
+    window_.pinBaseline();
+    ASSERT_EQ(window_.workspace().shown().size(), 2U);
+    EXPECT_EQ(window_.views().timeline->mode(), TimelineMode::diff);
+
+    edit("gbs", "32");
+    EXPECT_EQ(stepOf(0), before) << "the baseline stays";
+    EXPECT_GT(stepOf(1), before);
+    EXPECT_EQ(window_.editor().request().gbs, 32);
+
+    for (const char* name : {"t.png", "t.svg", "t.pdf"}) window_.exportView("Timeline", file(name));
+    window_.exportView("Memory", file("m.svg"));
+    window_.exportHtml(file("report.html"));
+    EXPECT_TRUE(window_.messages().messages().isEmpty()) << window_.messages().messages().join('\n').toStdString();
+    EXPECT_FALSE(QImage(file("t.png")).isNull());
+    EXPECT_TRUE(contents(file("t.pdf")).startsWith("%PDF"));
+    EXPECT_TRUE(contents(file("t.svg")).contains("<svg"));
+    const QByteArray html = contents(file("report.html"));
+    EXPECT_GE(html.count("<svg"), 4);
+    EXPECT_TRUE(html.contains("global_batch_size"));
+    EXPECT_FALSE(html.contains("http://") && html.contains("<script"));
+}
+
+TEST_F(MainWindowTest, APlanThatCannotRunLeavesTheOldOneAndSaysWhyAtTheField) {
+    openPlan("gpt-tiny-pp4");
+    const double before = stepOf(0);
+    edit("pp", "3");
+    EXPECT_EQ(stepOf(0), before);
+    ASSERT_FALSE(window_.editor().shownMessages().empty());
+    EXPECT_NE(window_.editor().shownMessages().front().field, "");
+    edit("pp", "2");
+    EXPECT_TRUE(window_.editor().shownMessages().empty());
+    EXPECT_NE(stepOf(0), before);
+    edit("schedule", "1f1bb");
+    ASSERT_EQ(window_.editor().shownMessages().size(), 1U);
+    EXPECT_EQ(window_.editor().shownMessages().front().field, "schedule");
+}
+
+TEST_F(MainWindowTest, UndoAndRedoSimulateAgain) {
+    openPlan("gpt-tiny-pp4");
+    const double before = stepOf(0);
+    edit("gbs", "64");
+    const double after = stepOf(0);
+    QSignalSpy finished(&window_.runner(), &JobRunner::finished);
+    window_.editor().undo();
+    ASSERT_TRUE(finished.wait(patience_ms));
+    EXPECT_EQ(stepOf(0), before);
+    window_.editor().redo();
+    ASSERT_TRUE(finished.wait(patience_ms));
+    EXPECT_EQ(stepOf(0), after);
+}
+
+TEST_F(MainWindowTest, APlanIsMadeFromNothing) {
+    window_.editor().change("model", "llama3-8b");
+    window_.editor().change("cluster", "dgx-h100");
+    window_.editor().change("tp", "8");
+    edit("gbs", "8");
+    ASSERT_EQ(window_.workspace().size(), 1U);
+    EXPECT_GT(stepOf(0), 0.0);
+}
+
+TEST_F(MainWindowTest, ErrorsStandInTheBar) {
+    window_.open({.source = file("no such.json").toStdString()});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !window_.messages().messages().isEmpty(); }, patience_ms));
+    EXPECT_THAT(window_.messages().messages().front().toStdString(), HasSubstr("no such.json"));
+    EXPECT_TRUE(window_.messages().isVisible());
+    window_.open({.source = "gpt3-175b-selene-65"});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window_.messages().messages().size() > 1; }, patience_ms));
+    EXPECT_THAT(window_.messages().messages().front().toStdString(), HasSubstr("gpt3-175b-selene-64"));
+    openPlan("gpt-tiny-pp4");
+    window_.exportView("Timeline", "/no/such/folder/t.png");
+    window_.exportView("Timeline", file("t.bmp"));
+    EXPECT_EQ(window_.messages().messages().size(), 4);
+    EXPECT_TRUE(window_.logText().contains("t.bmp"));
+    window_.messages().clear();
+    EXPECT_FALSE(window_.messages().isVisible());
+}
+
+TEST_F(MainWindowTest, AReportIsSimulatedAgainAndDifferencesAreWarnings) {
+    const Evaluation evaluation = evaluate(resolve(load_job_request("gpt-tiny-pp4")));
+    std::string text = report_json(evaluation, {"foreshard simulate", {}});
+    const auto write = [&](const char* name) {
+        QFile out(file(name));
+        ASSERT_TRUE(out.open(QIODevice::WriteOnly));
+        out.write(text.data(), static_cast<qint64>(text.size()));
+    };
+    write("same.json");
+    openPlan(file("same.json").toStdString());
+    EXPECT_TRUE(window_.messages().messages().isEmpty()) << window_.messages().messages().join('\n').toStdString();
+    const std::string key = "\"step_time_ms\": ";
+    text.insert(text.find(key) + key.size(), "1");
+    write("other.json");
+    openPlan(file("other.json").toStdString());
+    ASSERT_FALSE(window_.messages().messages().isEmpty());
+    EXPECT_THAT(window_.messages().messages().join('\n').toStdString(), HasSubstr("step_time_ms"));
+}
+
+TEST_F(MainWindowTest, FilesAreDropped) {
+    QMimeData files;
+    files.setUrls({QUrl::fromLocalFile(FORESHARD_SOURCE_DIR "/models/plans/gpt-tiny-pp4.json")});
+    QDropEvent drop(QPointF(300, 300), Qt::CopyAction, &files, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(&window_, &drop);
+    EXPECT_TRUE(QTest::qWaitFor([&] { return window_.workspace().size() == 1; }, patience_ms));
+}
+
+TEST_F(MainWindowTest, ASessionComesBack) {
+    openPlan("gpt-tiny-pp4");
+    window_.pinBaseline();
+    edit("gbs", "32");
+    window_.setThemeKind(ThemeKind::dark);
+    window_.state().setVisible(1000, 2'000'000);
+    window_.saveSession(file("session.json"));
+
+    MainWindow other(MainWindow::Persistence::none);
+    other.openSession(file("session.json"));
+    EXPECT_TRUE(other.messages().messages().isEmpty()) << other.messages().messages().join('\n').toStdString();
+    ASSERT_EQ(other.workspace().size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(other.workspace().document(i).name, window_.workspace().document(i).name);
+        EXPECT_EQ(other.workspace().document(i).run.step_time, window_.workspace().document(i).run.step_time);
+    }
+    EXPECT_EQ(other.workspace().edited(), window_.workspace().edited());
+    EXPECT_EQ(other.views().timeline->mode(), TimelineMode::diff);
+    EXPECT_EQ(other.themeKind(), ThemeKind::dark);
+    EXPECT_EQ(other.state().begin(), 1000);
+    EXPECT_EQ(other.state().end(), 2'000'000);
+}
+
+TEST_F(MainWindowTest, AFailedSessionLeavesWhatWasOpen) {
+    openPlan("gpt-tiny-pp4");
+    QFile bad(file("bad.json"));
+    ASSERT_TRUE(bad.open(QIODevice::WriteOnly));
+    bad.write(R"({"schema": "foreshard.session", "runs": [], "mode": "sideways"})");
+    bad.close();
+    window_.openSession(file("bad.json"));
+    EXPECT_EQ(window_.workspace().size(), 1U);
+    EXPECT_THAT(window_.messages().messages().join('\n').toStdString(), HasSubstr("sideways"));
+}
+
+TEST_F(MainWindowTest, TheInspectorExplainsASpanAndABubble) {
+    openPlan("gpt3-175b-selene-64");
+    const SpanTable& spans = window_.workspace().document(0).run.spans;
+    window_.find("3F2", false);
+    EXPECT_EQ(window_.state().selection().kind, Selection::Kind::span);
+    const std::string span = window_.inspectorText().toStdString();
+    EXPECT_THAT(span, HasSubstr("2 m n k = 2 x 2048"));
+    EXPECT_THAT(span, HasSubstr("bound by"));
+    EXPECT_THAT(span, HasSubstr("Waits for"));
+    const std::vector<Gap> gaps = gaps_by_length(spans);
+    ASSERT_FALSE(gaps.empty());
+    const auto waits = std::find_if(gaps.begin(), gaps.end(), [](const Gap& gap) { return gap.after.has_value(); });
+    window_.state().select({.kind = Selection::Kind::gap, .row = waits->row, .begin = waits->begin, .end = waits->end});
+    EXPECT_THAT(window_.inspectorText().toStdString(), HasSubstr("Bubble of"));
+    window_.state().select(
+        {.kind = Selection::Kind::area, .row = 0, .lastRow = 3, .begin = spans.window_begin, .end = spans.window_end});
+    EXPECT_THAT(window_.inspectorText().toStdString(), HasSubstr("bubble"));
+    window_.find("mb 3", false);
+    EXPECT_EQ(window_.state().litMicrobatch(), 3);
+}
+
+TEST_F(MainWindowTest, CommandsNarrowWhileOneTypes) {
+    EXPECT_EQ(matchScore("pin", "Pin as baseline"), 0);
+    EXPECT_GT(matchScore("pab", "Pin as baseline"), matchScore("as", "Pin as baseline"));
+    EXPECT_EQ(matchScore("xyz", "Pin as baseline"), -1);
+    QTest::keyClick(&window_, Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+    auto* palette = window_.findChild<CommandPalette*>();
+    ASSERT_TRUE(palette->isVisible());
+    auto* line = palette->findChild<QLineEdit*>();
+    QTest::keyClicks(line, "dark");
+    EXPECT_EQ(palette->shown().front(), "Dark theme");
+    QTest::keyClick(line, Qt::Key_Return);
+    EXPECT_EQ(window_.themeKind(), ThemeKind::dark);
+    EXPECT_FALSE(palette->isVisible());
+}
+
+TEST_F(MainWindowTest, KeysReachTheTimelineFromAnywhere) {
+    openPlan("gpt-tiny-pp4");
+    window_.setFocus();
+    const Picoseconds before = window_.state().end() - window_.state().begin();
+    QTest::keyClick(&window_, Qt::Key_W);
+    EXPECT_LT(window_.state().end() - window_.state().begin(), before);
+}
+
+TEST_F(MainWindowTest, FlagsAreCopied) {
+    openPlan("gpt-tiny-pp4");
+    window_.copyFlags();
+    EXPECT_THAT(QApplication::clipboard()->text().toStdString(), HasSubstr("--pp 4"));
+}
+
+TEST_F(MainWindowTest, RunsAreClosedInAnyOrder) {
+    openPlan("gpt-tiny-pp4");
+    window_.pinBaseline();
+    window_.pinBaseline();
+    ASSERT_EQ(window_.workspace().size(), 3U);
+    auto* list = window_.findChild<QWidget*>("runList");
+    ASSERT_NE(list, nullptr);
+    for (int i = 0; i < 3; ++i) {
+        QTest::keyClick(list, Qt::Key_Delete);
+        QApplication::processEvents();
+    }
+    EXPECT_EQ(window_.workspace().size(), 0U);
+    EXPECT_TRUE(window_.inspectorText().contains("Nothing is open"));
+}
+
+TEST_F(MainWindowTest, AllThemesAndViewsAreDrawn) {
+    openPlan("gpt-tiny-pp4");
+    window_.add(openNow({.source = "gpt-tiny-pp4", .bubbleFree = true}));
+    for (const ThemeKind kind : {ThemeKind::light, ThemeKind::dark, ThemeKind::high_contrast}) {
+        window_.setThemeKind(kind);
+        for (const char* view : {"timeline", "memory", "compare", "search"}) {
+            window_.setWindowView(windowView(view));
+            QApplication::processEvents();
+            const QImage image = window_.grab().toImage();
+            EXPECT_EQ(image.size(), QSize(1200, 800));
+        }
+        for (const PaintedView& view : paintedViews(window_.views())) {
+            QImage image(800, 500, QImage::Format_RGB32);
+            image.fill(Qt::magenta);
+            QPainter painter(&image);
+            view.paint(painter, image.rect());
+        }
+    }
+}
+
+TEST_F(MainWindowTest, EveryActionHasANameAndNoTwoShareAKey) {
+    QStringList keys;
+    for (const QAction* action : window_.commands()) {
+        EXPECT_FALSE(action->text().isEmpty());
+        if (action->shortcut().isEmpty()) continue;
+        EXPECT_FALSE(keys.contains(action->shortcut().toString())) << action->text().toStdString();
+        keys << action->shortcut().toString();
+    }
+    EXPECT_GT(keyHelp().size(), 20U);
+}
+
+}  // namespace
+}  // namespace foreshard::gui

@@ -1,0 +1,40 @@
+#include <gtest/gtest.h>
+
+#include "gui/app/json_session.hpp"
+#include "sim/error.hpp"
+
+namespace foreshard::gui {
+namespace {
+
+TEST(Session, IsReadAsItWasWritten) {
+    Session session;
+    session.runs.push_back(
+        {{.source = "gpt3-175b-selene-64", .changes = {{"vpp", ""}, {"schedule", "zb-h1"}}, .name = "A"}, true});
+    session.runs.push_back({{.source = "folder/trace \"1\".json.gz"}, false});
+    session.searches = {"found.json"};
+    session.edited = 1;
+    session.mode = "diff";
+    session.theme = "dark";
+    session.begin = -5;
+    session.end = 1'000'000'000'000;
+    EXPECT_EQ(parseSession("s.json", sessionText(session)), session);
+}
+
+TEST(Session, MessagesNameFileAndPlace) {
+    const auto message = [](const char* text) -> std::string {
+        try {
+            parseSession("s.json", text);
+        } catch (const InputError& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    EXPECT_NE(message("{").find("s.json"), std::string::npos);
+    EXPECT_NE(message(R"({"schema": "foreshard.job", "runs": []})").find("foreshard.session"), std::string::npos);
+    EXPECT_NE(message(R"({"schema": "foreshard.session", "runs": [{"source": 3}]})").find("/runs/0/source"),
+              std::string::npos);
+    EXPECT_NE(message(R"({"schema": "foreshard.session", "runs": [], "mod": "x"})").find("mod"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace foreshard::gui
