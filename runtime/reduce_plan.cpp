@@ -47,9 +47,7 @@ private:
         }
     }
 
-    std::int64_t parameters_of(int stage) const {
-        return graph_.stages[static_cast<std::size_t>(stage)].parameters();
-    }
+    std::int64_t parameters_of(int stage) const { return graph_.stages[static_cast<std::size_t>(stage)].parameters(); }
 
     std::vector<Piece> first_level(const Task& task, const CommClass& kind) {
         std::vector<Piece> pieces;

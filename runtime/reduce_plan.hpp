@@ -25,8 +25,8 @@ struct ReducePlan {
 /// For the simulated rank `pp`. Empty where parameters are sharded, or nothing is reduced.
 ReducePlan plan_reductions(const Job& job, const TaskGraph& graph, int pp);
 
-/// Range of the tied embedding's copy in a stage's parameters; empty for stages without one, or when no other rank has a
-/// copy.
+/// Range of the tied embedding's copy in a stage's parameters; empty for stages without one, or when no other rank has
+/// a copy.
 Range tied_range(const Job& job, const TaskGraph& graph, int stage);
 
 /// Elements whose optimizer state `member` of `members` keeps, per entry of rank_stages; empty: all of them.
