@@ -11,12 +11,13 @@ namespace {
 
 class RankRun {
 public:
-    RankRun(const TaskGraph& graph, int simulated_rank, int rank, WaitingRoom& room, const Perform& perform)
-        : graph_(graph), rank_(rank), room_(room), perform_(perform) {
+    RankRun(const TaskGraph& graph, int simulated_rank, int rank, WaitingRoom& room, const Perform& perform,
+            Recording recording)
+        : graph_(graph), rank_(rank), room_(room), perform_(perform), recording_(recording) {
         const TaskRange range = tasks_of(graph, simulated_rank);
         result_.first_task = range.first;
-        result_.spans.resize(static_cast<std::size_t>(range.last - range.first));
-        done_.resize(result_.spans.size());
+        done_.resize(static_cast<std::size_t>(range.last - range.first));
+        if (recording == Recording::on) result_.spans.resize(done_.size());
         for (std::size_t s = 0; s < graph.streams.size(); ++s) {
             const Stream& stream = graph.streams[s];
             if (stream.rank == simulated_rank && stream.last > stream.first) streams_.push_back(&stream);
@@ -28,7 +29,9 @@ public:
 private:
     void run_stream(const Stream& stream);
     void run_task(std::int32_t task);
+    void record_task(std::int32_t task);
     void await_streams();
+    std::string told(const TransportError& error, std::int32_t task) const;
     bool ready(std::int32_t task) const;
     std::string missing(std::int32_t task) const;
     std::size_t place(std::int32_t task) const { return static_cast<std::size_t>(task - result_.first_task); }
@@ -37,6 +40,7 @@ private:
     int rank_;
     WaitingRoom& room_;
     const Perform& perform_;
+    Recording recording_;
     std::vector<const Stream*> streams_;
     std::vector<char> done_;  ///< under the room's lock, like running_
     std::size_t running_ = 0;
@@ -68,15 +72,23 @@ void RankRun::run_task(std::int32_t task) {
     room_.wait(
         held, [&] { return ready(task); }, [&] { return missing(task); });
     held.unlock();
+    if (recording_ == Recording::on) {
+        record_task(task);
+    } else {
+        perform_(task);
+    }
+    held.lock();
+    done_[place(task)] = 1;
+    room_.changed();
+}
+
+void RankRun::record_task(std::int32_t task) {
     TaskSpan& span = result_.spans[place(task)];
     span.issued = Clock::now();
     const std::optional<Met> met = perform_(task);
     span.end = Clock::now();
     // A call that had nothing to wait for meets when it is issued.
     span.start = met ? std::clamp(met->at, span.issued, span.end) : span.issued;
-    held.lock();
-    done_[place(task)] = 1;
-    room_.changed();
 }
 
 void RankRun::run_stream(const Stream& stream) {
@@ -84,13 +96,19 @@ void RankRun::run_stream(const Stream& stream) {
     try {
         for (; task < stream.last; ++task) run_task(task);
     } catch (const TransportError& error) {
-        room_.fail(rank_, error.what());
+        room_.fail(error.rank(), told(error, task));
     } catch (const std::exception& error) {
         room_.fail(rank_, fmt::format("rank {} failed in {}: {}", rank_, task_name(graph_, task), error.what()));
     }
     const WaitingRoom::Lock held = room_.lock();
     --running_;
     room_.changed();
+}
+
+/// What another rank or the waiting room found out is told as it is.
+std::string RankRun::told(const TransportError& error, std::int32_t task) const {
+    if (error.rank() != rank_ || room_.failure()) return error.what();
+    return fmt::format("{}, in {} of rank {}", error.what(), task_name(graph_, task), rank_);
 }
 
 /// Not by joining: a thread in the waiting room is known to wait.
@@ -135,8 +153,9 @@ TaskRange tasks_of(const TaskGraph& graph, int simulated_rank) {
     return range.first < 0 ? TaskRange{0, 0} : range;
 }
 
-RankSpans execute(const TaskGraph& graph, int simulated_rank, int rank, WaitingRoom& room, const Perform& perform) {
-    return RankRun(graph, simulated_rank, rank, room, perform).run();
+RankSpans execute(const TaskGraph& graph, int simulated_rank, int rank, WaitingRoom& room, const Perform& perform,
+                  Recording recording) {
+    return RankRun(graph, simulated_rank, rank, room, perform, recording).run();
 }
 
 }  // namespace foreshard::runtime

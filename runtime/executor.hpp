@@ -19,7 +19,7 @@ struct TaskSpan {
     Clock::time_point end;
 };
 
-/// Tasks of one rank, which are contiguous in a graph.
+/// Tasks of one rank, which are contiguous in a graph. Without spans when they were not recorded.
 struct RankSpans {
     std::int32_t first_task = 0;
     std::vector<TaskSpan> spans;
@@ -36,9 +36,12 @@ TaskRange tasks_of(const TaskGraph& graph, int simulated_rank);
 /// each stream.
 using Perform = std::function<std::optional<Met>(std::int32_t task)>;
 
+enum class Recording : std::uint8_t { on, off };
+
 /// Runs all tasks of a simulated rank as the real rank `rank`. The calling thread, a guest of the room, runs the first
 /// stream, which is compute.
 /// @throws TransportError when a task throws, here or on another rank of the room
-RankSpans execute(const TaskGraph& graph, int simulated_rank, int rank, WaitingRoom& room, const Perform& perform);
+RankSpans execute(const TaskGraph& graph, int simulated_rank, int rank, WaitingRoom& room, const Perform& perform,
+                  Recording recording = Recording::on);
 
 }  // namespace foreshard::runtime

@@ -26,6 +26,9 @@ public:
     /// Spoils one element of what this rank gives to this task, in every run from now on.
     void spoil(std::int32_t task) { spoiled_ = task; }
 
+    /// Sends half of the message that this task says.
+    void shorten(std::int32_t task) { shortened_ = task; }
+
     /// After a run, for comparisons: gives every replica the whole gradients and parameters.
     void make_whole();
 
@@ -63,6 +66,7 @@ private:
     int first_step_ = 0;
     int step_ = -1;
     std::int32_t spoiled_ = -1;
+    std::int32_t shortened_ = -1;
     std::vector<double> losses_;
 };
 
