@@ -53,7 +53,8 @@ RunRecord RankTrainer::run_once(int run) {
     RunRecord record;
     const int first_step = run * plan_.graph.steps;
     record.warmup = first_step < options_.warmup;
-    const bool plain = options_.alternate && !record.warmup && run % 2 == 1;
+    if (!record.warmup) ++measured_;
+    const bool plain = options_.alternate && measured_ > 0 && measured_ % 2 == 0;
     tasks_.begin_run(first_step);
     const std::size_t losses_before = tasks_.losses().size();
     transport_.barrier(control_channel, everyone_);

@@ -86,6 +86,7 @@ private:
     std::vector<int> everyone_;
     int runs_ = 0;
     int run_ = 0;
+    int measured_ = 0;  ///< runs since the warm-up
 };
 
 }  // namespace foreshard::runtime
