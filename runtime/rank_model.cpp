@@ -1,5 +1,6 @@
 #include "runtime/rank_model.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <mutex>
 #include <stdexcept>
@@ -64,7 +65,7 @@ private:
     void add_store(int stage, std::size_t index);
     void find_table();
     UnitRun unit_run(int stage, int unit, StagePass& pass, int microbatch);
-    void run_ops(const std::vector<Op>& ops, UnitRun& run);
+    void run_ops(std::span<const Op> ops, UnitRun& run);
     void forward(int stage, int microbatch, int unit);
     void input_grad(int stage, int microbatch, int unit);
     void weight_grad(int stage, int microbatch, int unit);
@@ -170,7 +171,7 @@ UnitRun RankModel::Implementation::unit_run(int stage, int unit, StagePass& pass
             data(microbatch)};
 }
 
-void RankModel::Implementation::run_ops(const std::vector<Op>& ops, UnitRun& run) {
+void RankModel::Implementation::run_ops(std::span<const Op> ops, UnitRun& run) {
     for (const Op& op : ops) {
         if (options_.op_log != nullptr) options_.op_log->emplace_back(op.name);
         find_kernel(op.name)(run);

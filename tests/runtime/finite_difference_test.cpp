@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, WholeModel, testing::Values("gpt-tiny", "llama-t
 /// Along the gradient of each tensor the loss changes by h |g|^2; the error of a central difference is of order h^2.
 TEST_P(WholeModel, GradientsAreSlopesOfTheLoss) {
     const Job job = small_job();
-    const TaskGraph graph = lower(job, make_schedule(job, unit_costs(1)));
+    const TaskGraph graph = lower(job, schedule_of(job));
     ThreadsWorld world(1);
     const auto device = make_cpu_device(ElementType::fp64);
     RankModel model(job, graph, 0, *device, world.rank(0), {});

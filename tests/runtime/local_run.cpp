@@ -12,16 +12,11 @@
 #include "runtime/rank_setup.hpp"
 #include "runtime/threads_transport.hpp"
 #include "sim/plan/parameters.hpp"
-#include "sim/plan/schedules.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace foreshard::runtime::test {
 
 namespace {
-
-Schedule schedule_of(const Job& job) {
-    return make_schedule(job, unit_costs(stage_count(job)));
-}
 
 /// One rank with a pointer into its list of compute tasks.
 struct Rank {

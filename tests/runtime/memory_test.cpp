@@ -37,7 +37,7 @@ TEST_P(CountedBuffers, AreTheMeasuredOnes) {
     RunOptions options;
     options.type = ElementType::fp32;
     const StepResult result = run_steps(job, options);
-    const TaskGraph graph = lower(job, make_schedule(job, unit_costs(stage_count(job))));
+    const TaskGraph graph = lower(job, schedule_of(job));
     const BufferPlan plan = plan_buffers(job, graph);
     ASSERT_FALSE(result.passes.empty());
     for (std::size_t i = 0; i < result.passes.size(); ++i) {
@@ -66,7 +66,7 @@ TEST_P(CountedBuffers, HoldWhatOpsSave) {
     request.sp = layout.sequence_parallel;
     request.recompute = recompute;
     const Job job = foreshard::test::valid_job(request);
-    const TaskGraph graph = lower(job, make_schedule(job, unit_costs(1)));
+    const TaskGraph graph = lower(job, schedule_of(job));
     const BufferPlan plan = plan_buffers(job, graph);
     for (std::size_t w = 0; w < graph.works.size(); ++w) {
         if (graph.works[w].kind != TaskKind::pass || graph.works[w].pass != Pass::forward) continue;
