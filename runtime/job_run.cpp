@@ -1,5 +1,8 @@
 #include "runtime/job_run.hpp"
 
+#include <csignal>
+#include <thread>
+
 #include <fmt/format.h>
 
 #include "runtime/cpu/cpu_device.hpp"
@@ -56,6 +59,32 @@ private:
     std::jthread thread_;
 };
 
+/// Calls listener.stuck when the process is told to end.
+class TerminationWatch {
+public:
+    TerminationWatch(WaitingRoom& room, MpiSession& session, const Outcome& outcome, const Listener& listener)
+        : thread_([&](const std::stop_token& stop) {
+              sigset_t signals;
+              sigemptyset(&signals);
+              sigaddset(&signals, SIGTERM);
+              const timespec moment{0, 50'000'000};
+              while (!stop.stop_requested()) {
+                  if (sigtimedwait(&signals, nullptr, &moment) != SIGTERM || !listener.stuck) continue;
+                  const int rank = session.transport().rank();
+                  const std::string waits = session.waits();
+                  Outcome told = outcome;
+                  told.failure = Failure{
+                      rank, fmt::format("rank {} was told to end, as happens when another process is lost; it waited "
+                                        "for {}. {}",
+                                        rank, waits.empty() ? "nobody" : waits, room.describe())};
+                  listener.stuck(told);
+              }
+          }) {}
+
+private:
+    std::jthread thread_;
+};
+
 }  // namespace
 
 Outcome run_as_threads(const Plan& plan, const JobOptions& options, const Listener& listener) {
@@ -95,6 +124,7 @@ Outcome run_as_process(const Plan& plan, const JobOptions& options, MpiSession& 
     room.expect(1);
     const WaitingRoom::Guest guest(room, transport.rank());
     name_tasks(room, plan.graph);
+    const TerminationWatch watch(room, session, outcome, listener);
     try {
         const ClockOffset clock = session.measure_clock();
         Reference reference;

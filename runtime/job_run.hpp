@@ -25,13 +25,16 @@ struct Outcome {
 };
 
 struct Listener {
-    Progress progress;                                    ///< called on rank 0's thread
-    std::function<void(const Outcome&)> stuck = nullptr;  ///< some thread does not end after a failure; must not return
+    Progress progress;  ///< called on rank 0's thread
+    /// The process must end though some of its threads cannot; must not return.
+    std::function<void(const Outcome&)> stuck = nullptr;
 };
 
 Outcome run_as_threads(const Plan& plan, const JobOptions& options, const Listener& listener);
 
 /// @throws InputError when the number of processes is not that of the plan's ranks
+/// Where SIGTERM is blocked in all threads, its arrival (mpirun sends it when a rank is lost) ends the process with
+/// listener.stuck.
 Outcome run_as_process(const Plan& plan, const JobOptions& options, MpiSession& session, const Listener& listener);
 
 }  // namespace foreshard::runtime

@@ -42,7 +42,6 @@ struct RankMeasure {
     double waiting_ms = 0.0;   ///< communication tasks: for other ranks, sum over streams, median step
     double transfer_ms = 0.0;  ///< communication tasks: data in flight
     MemoryUse high_water;
-    std::int64_t planned_bytes = 0;  ///< peak that the buffer plan gives for this order of tasks; 0: not computed
     ClockOffset clock;
 };
 

@@ -54,6 +54,23 @@ void MpiAlarm::check() {
     if (raised_) throw TransportError(source_, reason_);
 }
 
+void MpiAlarm::begin_wait(const std::string& what) {
+    const std::lock_guard<std::mutex> held(mutex_);
+    waits_[std::this_thread::get_id()] = what;
+}
+
+void MpiAlarm::end_wait() {
+    const std::lock_guard<std::mutex> held(mutex_);
+    waits_.erase(std::this_thread::get_id());
+}
+
+std::string MpiAlarm::waits() {
+    const std::lock_guard<std::mutex> held(mutex_);
+    std::string text;
+    for (const auto& [thread, what] : waits_) text += (text.empty() ? "" : "; ") + what;
+    return text;
+}
+
 /// After a failure the job ends; what is still in flight is given up.
 MpiRequests::~MpiRequests() {
     for (MPI_Request& request : requests_) {
@@ -86,21 +103,26 @@ void MpiRequests::receive(int peer, int tag, std::span<std::byte> data) {
 void MpiRequests::wait(std::chrono::duration<double> timeout, const std::string& what, int rank) {
     constexpr int eager_tries = 20;
     const Clock::time_point begin = Clock::now();
-    int done = 0;
-    for (int tries = 0;; ++tries) {
-        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
-        if (done != 0) return;
+    for (int tries = 0; tries < eager_tries; ++tries) {
+        if (poll()) return;
+        std::this_thread::yield();
+    }
+    alarm_.begin_wait(fmt::format("rank {} ({})", awaited(), what));
+    while (!poll()) {
         alarm_.check();
         if (Clock::now() - begin > timeout) {
             throw TransportError(rank, fmt::format("nothing came within {:g} s: rank {} waits for rank {} ({})",
                                                    timeout.count(), rank, awaited(), what));
         }
-        if (tries < eager_tries) {
-            std::this_thread::yield();
-        } else {
-            std::this_thread::sleep_for(std::chrono::microseconds(50));
-        }
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
+    alarm_.end_wait();
+}
+
+bool MpiRequests::poll() {
+    int done = 0;
+    MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
+    return done != 0;
 }
 
 std::string MpiRequests::awaited() const {

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <mpi.h>
@@ -25,6 +27,12 @@ public:
     /// @throws TransportError when the job has failed
     void check();
 
+    /// The calling thread begins, or has ended, to wait for what the text says.
+    void begin_wait(const std::string& what);
+    void end_wait();
+    /// What threads of this rank wait for: "rank 1 (message of 32 bytes on pp); ..."
+    std::string waits();
+
 private:
     void listen();
 
@@ -33,6 +41,7 @@ private:
     std::atomic<bool> raised_ = false;
     int source_ = -1;
     std::string reason_;
+    std::map<std::thread::id, std::string> waits_;
     std::deque<std::string> sent_;  ///< texts of sends that nobody waits for
 };
 
@@ -49,6 +58,8 @@ public:
 
     /// Returns when all are done. @throws TransportError at the timeout, naming the peers that are still awaited
     void wait(std::chrono::duration<double> timeout, const std::string& what, int rank);
+    /// Whether all are done by now.
+    bool poll();
 
 private:
     std::string awaited() const;

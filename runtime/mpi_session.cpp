@@ -67,6 +67,10 @@ ClockOffset MpiSession::measure_clock() {
     return rank == 0 ? ClockOffset{} : best;
 }
 
+std::string MpiSession::waits() {
+    return impl_->transport.waits();
+}
+
 std::string MpiSession::library() const {
     std::vector<char> text(MPI_MAX_LIBRARY_VERSION_STRING);
     int length = 0;

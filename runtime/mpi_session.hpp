@@ -31,6 +31,8 @@ public:
     Transport& transport();
     /// By ping-pong with rank 0; all ranks call it, before anything else.
     ClockOffset measure_clock();
+    /// What threads of this rank wait for, empty for nothing: "rank 1 (message of 32 bytes on pp)".
+    std::string waits();
     std::string library() const;  ///< "Open MPI v4.1.4"
 
     /// Ends this process and all others of the job at once.

@@ -22,6 +22,7 @@ public:
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override;
     Met barrier(Channel channel, std::span<const int> group) override;
     void abort(const std::string& reason) override { alarm_.raise(reason); }
+    std::string waits() { return alarm_.waits(); }
 
 private:
     /// What a member tells the others.

@@ -27,6 +27,10 @@ ClockOffset MpiSession::measure_clock() {
     return {};
 }
 
+std::string MpiSession::waits() {
+    return "";
+}
+
 std::string MpiSession::library() const {
     return "";
 }

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "sim/plan/data_parallel/gradient_buckets.hpp"
+#include "runtime/parameter_layout.hpp"
 #include "sim/plan/parameters.hpp"
 #include "sim/spec/data_parallel.hpp"
 
@@ -94,12 +94,13 @@ ReducePlan plan_reductions(const Job& job, const TaskGraph& graph, int pp) {
 
 Range tied_range(const Job& job, const TaskGraph& graph, int stage) {
     if (!ties_embedding_across_ranks(job)) return {};
-    const bool first = graph.layout[static_cast<std::size_t>(stage)].embedding;
-    if (!first && !graph.layout[static_cast<std::size_t>(stage)].loss) return {};
-    std::int64_t offset = 0;
-    for (const GradientTensor& tensor : gradients_in_ready_order(job, graph.stages[static_cast<std::size_t>(stage)])) {
-        if (tensor.name == (first ? "embedding.weight" : "head.weight")) return {offset, offset + tensor.elements};
-        offset += tensor.elements;
+    const StageContents& contents = graph.layout[static_cast<std::size_t>(stage)];
+    if (!contents.embedding && !contents.loss) return {};
+    const ParameterId wanted = contents.embedding ? ParameterId::embedding : ParameterId::output_weight;
+    // Sizes are the same on all tensor parallel ranks.
+    for (const ParameterTensor& tensor :
+         stage_parameters(job, graph.stages[static_cast<std::size_t>(stage)], 0).tensors) {
+        if (tensor.id == wanted) return {tensor.offset, tensor.offset + tensor.size()};
     }
     return {};
 }

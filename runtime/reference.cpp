@@ -207,7 +207,7 @@ Reference run_reference(const Job& job, const TrainOptions& options, int steps) 
     plain.fault.reset();
     plain.warmup = 0;
     plain.steps = steps;
-    plain.model.op_log = nullptr;
+    plain.op_logs = nullptr;
     ThreadsWorld world(1);
     Reference reference;
     run_ranks(world, 1, [&](Transport& transport) {

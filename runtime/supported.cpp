@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/plan/parameters.hpp"
 #include "sim/spec/data_parallel.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
@@ -54,10 +53,10 @@ void check_data_parallel(const Job& job, std::vector<BrokenRule>& rules) {
                          "gradients that were reduced after one micro-batch and are added to would be reduced again",
                          "zero 1 or 3, or one micro-batch a replica"});
     }
-    if (shards_parameters(plan) && ties_embedding_across_ranks(job)) {
+    if (shards_parameters(plan) && job.model.tied_embeddings && plan.pp > 1) {
         rules.push_back({"data_parallel, tied_embeddings, pp",
-                         "the shards of a tied embedding's two copies are not cut alike, so their gradients cannot be "
-                         "added up",
+                         "a tied embedding lies in the shards of one stage and is used by another, for which it is not "
+                         "gathered",
                          "--untie-embeddings-and-output-weights, pp 1, or a distributed optimizer"});
     }
 }

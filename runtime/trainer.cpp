@@ -14,6 +14,7 @@ namespace {
 
 ModelOptions model_options(const Plan& plan, const TrainOptions& options, int rank) {
     ModelOptions model = options.model;
+    if (options.op_logs != nullptr) model.op_log = &options.op_logs->at(static_cast<std::size_t>(rank));
     const Axis axis = inner_group_size(plan.job.plan) == plan.job.plan.dp ? Axis::dp : Axis::dp_shard;
     const std::vector<int> group = plan.ranks.group(rank, axis);
     const auto place = static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());

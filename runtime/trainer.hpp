@@ -39,6 +39,7 @@ struct TrainOptions {
     ElementType type = ElementType::fp32;
     ModelOptions model;
     std::optional<Fault> fault;
+    std::vector<std::vector<std::string>>* op_logs = nullptr;  ///< per rank: gets the name of every op that is run
     bool alternate = false;  ///< every second run after the warm-up is not recorded, to see what recording costs
 };
 

@@ -70,6 +70,11 @@ std::optional<Failure> WaitingRoom::failure() {
     return failure_;
 }
 
+std::string WaitingRoom::describe() {
+    const Lock held = lock();
+    return who_waits();
+}
+
 void WaitingRoom::fail_locked(int rank, const std::string& reason) {
     if (failure_) return;
     failure_ = Failure{rank, reason};

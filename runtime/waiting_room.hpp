@@ -63,6 +63,9 @@ public:
 
     std::optional<Failure> failure();
 
+    /// "rank 0 in 2F1 is at work; rank 1 in receive 2F0 waits for rank 0"
+    std::string describe();
+
 private:
     struct Waiter {
         const std::function<bool()>* ready = nullptr;

@@ -22,7 +22,7 @@ constexpr const char* description =
 cli::ExitCode run_program(int count, const char* const* values) {
     CLI::App app(description, "foreshard-run");
     RunOptions options;
-    options.command = cli::command_line(count, values);
+    options.command = "foreshard-run" + cli::command_line(count, values).substr(std::string("foreshard").size());
     cli::prepare_command(app);
     app.set_version_flag("--version", "foreshard-run " FORESHARD_VERSION);
     add_run_flags(app, options);

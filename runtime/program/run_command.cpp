@@ -1,5 +1,6 @@
 #include "runtime/program/run_command.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -19,11 +20,26 @@ namespace foreshard::runtime {
 
 namespace {
 
+/// SIGTERM is waited for by a thread of its own.
+void block_termination() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+int ranks_asked_for(const cli::JobFlags& flags) {
+    const JobRequest& request = flags.request;
+    return std::max(
+        {request.gpus.value_or(1), request.dp.value_or(1) * request.tp.value_or(1) * request.pp.value_or(1), 64});
+}
+
 /// The session where ranks are processes; this process alone otherwise.
 class Program {
 public:
     explicit Program(const RunOptions& options) : options_(options), environment_(this_environment()) {
         if (options.comm != Comm::mpi) return;
+        block_termination();  // before MPI starts threads, which inherit it
         session_.emplace(std::chrono::duration<double>(options.timeout_s));
         environment_.mpi = session_->library();
     }
@@ -44,12 +60,6 @@ private:
     std::optional<MpiSession> session_;
     int steps_done_ = 0;
 };
-
-int ranks_asked_for(const cli::JobFlags& flags) {
-    const JobRequest& request = flags.request;
-    return std::max(
-        {request.gpus.value_or(1), request.dp.value_or(1) * request.tp.value_or(1) * request.pp.value_or(1), 64});
-}
 
 cli::ExitCode Program::run() {
     const Job job = runnable_job(options_, this_machine(environment_, ranks_asked_for(options_.job)));
