@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
+#include "tests/support/schema.hpp"
+
 // foreshard-run as scripts see it: exit codes, reports, and how it ends when something breaks.
 
 namespace {
@@ -60,6 +62,7 @@ TEST_F(RunProgram, ChecksAPlanAndReportsIt) {
     const Outcome outcome = run(std::string(tiny) + "--pp 2 --dp 2 --check --dtype fp64 --json -");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const nlohmann::json report = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(foreshard::test::violations("report", report), "");
     EXPECT_TRUE(report.at("check").at("passed"));
     EXPECT_GT(report.at("check").at("tensors"), 50);
     EXPECT_LT(report.at("check").at("max_relative_error"), 1e-12);
