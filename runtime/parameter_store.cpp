@@ -108,17 +108,45 @@ void ParameterStore::zero_gradients() {
     }
 }
 
-void ParameterStore::begin_gather(int index) {
+Elements ParameterStore::begin_gather(int index) {
     ParameterGroup& held = group(index);
-    if (!held.weights) held.weights = buffer(MemoryKind::weights, held.size);
+    Buffer gathered = buffer(MemoryKind::weights, held.size);
+    const std::lock_guard lock(mutex_);
+    if (!held.weights) {
+        held.weights = std::move(gathered);
+        return elements(held.weights);
+    }
+    held.gathered_ahead.push_back(std::move(gathered));
+    return elements(held.gathered_ahead.back());
 }
 
 void ParameterStore::end_use(int index) {
-    group(index).weights.reset();
+    ParameterGroup& held = group(index);
+    const std::lock_guard lock(mutex_);
+    held.weights.reset();
+    if (held.gathered_ahead.empty()) return;
+    held.weights = std::move(held.gathered_ahead.front());
+    held.gathered_ahead.pop_front();
+}
+
+Elements ParameterStore::detach_gradients(int index) {
+    ParameterGroup& held = group(index);
+    if (!held.gradients) return {};
+    const std::lock_guard lock(mutex_);
+    held.detached.push_back(std::move(held.gradients));
+    return elements(held.detached.back());
 }
 
 void ParameterStore::end_reduce(int index) {
-    group(index).gradients.reset();
+    const std::lock_guard lock(mutex_);
+    group(index).detached.pop_front();
+}
+
+Elements ParameterStore::whole_gradients(int index) {
+    ParameterGroup& held = group(index);
+    held.gradients = buffer(MemoryKind::gradients, held.size);
+    device_.fill(held.gradients.tensor(), 0.0);
+    return elements(held.gradients);
 }
 
 std::vector<GradientPiece> ParameterStore::reduced_gradients() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <deque>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -18,6 +20,8 @@ struct ParameterGroup {
     Buffer gradients;
     Buffer weight_shard;  ///< only where parameters are sharded
     Buffer gradient_shard;
+    std::deque<Buffer> gathered_ahead;  ///< copies of the weights that come after the one in use
+    std::deque<Buffer> detached;        ///< whole gradients on their way to their reduction, oldest first
 };
 
 /// Optimizer state of a stretch that the rank owns.
@@ -65,9 +69,14 @@ public:
     Elements table_gradient();
 
     void zero_gradients();
-    void begin_gather(int group);
+    /// Sharded groups. Another copy may be gathered while one is in use, which end_use frees. Detached gradients are no
+    /// longer added to; end_reduce frees the oldest. Gathers and reductions may be on another thread than uses.
+    Elements begin_gather(int group);
     void end_use(int group);
+    Elements detach_gradients(int group);
     void end_reduce(int group);
+    /// Zeros, in place of what gradient() gives.
+    Elements whole_gradients(int group);
 
     /// Of all tensors, in order, what the rank's reduced gradients hold.
     std::vector<GradientPiece> reduced_gradients();
@@ -87,6 +96,7 @@ private:
     Device& device_;
     MemoryMeter& meter_;
     StoreOptions options_;
+    std::mutex mutex_;  ///< of buffers that come and go
     std::vector<ParameterGroup> groups_;
     std::vector<OwnedState> owned_;
 };

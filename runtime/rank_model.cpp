@@ -124,7 +124,7 @@ void RankModel::Implementation::add_store(int stage, std::size_t index) {
     const StageOps& ops = graph_.stages[static_cast<std::size_t>(stage)];
     StoreOptions options;
     options.seed = options_.seed;
-    options.sharded = shards_parameters(job_.plan) ? Sharded::yes : Sharded::no;
+    options.sharded = shards_parameters(job_.plan) && job_.plan.dp > 1 ? Sharded::yes : Sharded::no;
     std::tie(options.shards, options.shard) = shard_place(job_, at_);
     options.keeps_moments = options_.optimizer == OptimizerKind::adamw;
     if (!options_.owned.empty()) options.owned = options_.owned.at(index);
@@ -405,16 +405,19 @@ Elements RankModel::shard(int stage, int group) {
     return held.elements(held.group(group).weight_shard);
 }
 Elements RankModel::begin_gather(int stage, int group) {
-    ParameterStore& held = implementation_->store(stage);
-    held.begin_gather(group);
-    return held.elements(held.group(group).weights);
+    return implementation_->store(stage).begin_gather(group);
 }
 void RankModel::end_use(int stage, int group) {
     implementation_->store(stage).end_use(group);
 }
-Elements RankModel::group_gradients(int stage, int group) {
-    ParameterStore& held = implementation_->store(stage);
-    return held.elements(held.group(group).gradients);
+Elements RankModel::detach_gradients(int stage, int group) {
+    return implementation_->store(stage).detach_gradients(group);
+}
+Elements RankModel::whole_gradients(int stage, int group) {
+    return implementation_->store(stage).whole_gradients(group);
+}
+ElementType RankModel::element_type() const {
+    return implementation_->context_.device.type();
 }
 Elements RankModel::gradient_shard(int stage, int group) {
     ParameterStore& held = implementation_->store(stage);

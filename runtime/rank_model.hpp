@@ -69,10 +69,14 @@ public:
     Elements shard(int stage, int group);
     Elements begin_gather(int stage, int group);
     void end_use(int stage, int group);
-    /// Whole gradients of a group, there from the first pass that adds to them until end_reduce.
-    Elements group_gradients(int stage, int group);
+    /// Takes the whole gradients of a group out of what passes add to; end_reduce frees those taken first.
+    Elements detach_gradients(int stage, int group);
+    /// Zeros to gather reduced gradients into, for described_parameters.
+    Elements whole_gradients(int stage, int group);
     Elements gradient_shard(int stage, int group);
     void end_reduce(int stage, int group);
+
+    ElementType element_type() const;
 
     /// Gradient of the tied embedding's copy on this rank; empty on ranks without one.
     Elements tied_gradient();

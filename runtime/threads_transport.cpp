@@ -300,6 +300,8 @@ void run_ranks(ThreadsWorld& world, int ranks, const std::function<void(Transpor
                 const WaitingRoom::Guest guest(world.room(), r);
                 try {
                     work(world.rank(r));
+                } catch (const TransportError& error) {
+                    world.room().fail(error.rank(), error.what());
                 } catch (const std::exception& error) {
                     world.room().fail(r, error.what());
                 }

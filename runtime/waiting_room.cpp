@@ -26,8 +26,12 @@ void WaitingRoom::leave() {
     find_deadlock();
 }
 
-void WaitingRoom::now_at(const std::string& task) {
+void WaitingRoom::name_tasks(std::function<std::string(int)> name) {
     const Lock held = lock();
+    task_name_ = std::move(name);
+}
+
+void WaitingRoom::now_at(int task) {
     present_[std::this_thread::get_id()].task = task;
 }
 
@@ -90,7 +94,7 @@ void WaitingRoom::find_deadlock() {
 std::string WaitingRoom::who_waits() const {
     std::vector<std::pair<int, std::string>> lines;
     for (const auto& [id, present] : present_) {
-        const std::string at = present.task.empty() ? "" : " in " + present.task;
+        const std::string at = present.task < 0 || !task_name_ ? "" : " in " + task_name_(present.task);
         const std::string does = present.waiter != nullptr ? "waits for " + (*present.waiter->what)() : "is at work";
         lines.emplace_back(present.rank, fmt::format("rank {}{} {}", present.rank, at, does));
     }

@@ -42,8 +42,10 @@ public:
         WaitingRoom& room_;
     };
 
-    /// What the calling thread is at, e.g. a task's name; told when the job ends early.
-    void now_at(const std::string& task);
+    /// How the tasks that threads are at are called when the job ends early.
+    void name_tasks(std::function<std::string(int)> name);
+    /// The calling thread begins a task. Precondition: the caller holds the lock.
+    void now_at(int task);
 
     /// Holds the state that conditions read.
     Lock lock() { return Lock(mutex_); }
@@ -70,7 +72,7 @@ private:
     };
     struct Present {
         int rank = -1;
-        std::string task;
+        int task = -1;
         Waiter* waiter = nullptr;
     };
 
@@ -85,6 +87,7 @@ private:
     std::mutex mutex_;
     int expected_ = 0;  ///< threads that are here or will come
     std::map<std::thread::id, Present> present_;
+    std::function<std::string(int)> task_name_;
     std::optional<Failure> failure_;
 };
 

@@ -1,6 +1,6 @@
 # Fails when a file includes upwards, or uses a third-party header outside its folder (docs/design.md, "Layering").
 #     cmake -DROOT=<repository> -P layering.cmake
-# A room is a folder with a place in the order; `base` is what lies directly in sim/, `front` is sim/sim.{hpp,cpp} and sim/json_report.{hpp,cpp}.
+# A room is a folder with a place in the order; `program` is runtime/program, `base` is what lies directly in sim/, `front` is sim/sim.{hpp,cpp} and sim/json_report.{hpp,cpp}.
 cmake_minimum_required(VERSION 3.25)
 
 get_filename_component(ROOT "${ROOT}" ABSOLUTE)
@@ -19,6 +19,7 @@ set(may_traces ${may_front} traces)
 set(may_cli ${may_front} fit traces cli)
 set(may_gui ${may_front} traces gui)
 set(may_runtime base spec plan result runtime)
+set(may_program ${may_front} traces cli runtime program)
 
 set(broken_rules "")
 
@@ -32,6 +33,8 @@ function(room_of path result)
     set(room "")
     if(path MATCHES "^sim/(sim|json_report)\\.[a-z]+$")
         set(room front)
+    elseif(path MATCHES "^runtime/program/")
+        set(room program)
     elseif(path MATCHES "^sim/[^/]+$")
         set(room base)
     elseif(path MATCHES "^(sim/)?([^/]+)/")
