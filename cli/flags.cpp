@@ -123,6 +123,10 @@ void add_data_parallel(Group group) {
                "Gradients are reduced in every backward, not in the last one only (default by scheme)");
     group.flag("--offload-optimizer,--optimizer-cpu-offload,!--no-offload-optimizer", &R::offload_optimizer,
                "Optimizer states and update on the host");
+    group.flag("--offload-parameters,!--no-offload-parameters", &R::offload_parameters,
+               "Shards of the parameters on the host (ZeRO-3's offload_param, FSDP's CPU offload)");
+    group.value("--offload-activation-layers,--cpu-offloading-num-layers", &R::offload_activation_layers,
+                "First layers of every stage whose saved tensors wait on the host for backward (default 0)");
 }
 
 void add_sharding(Group group) {

@@ -39,6 +39,7 @@ OrderedJson summary_json(const Summary& s) {
                                {"ep", s.exposed_ep_ms},
                                {"pp", s.exposed_pp_ms},
                                {"dp", s.exposed_dp_ms}};
+    if (s.exposed_offload_ms > 0.0) json["exposed_comm_ms"]["offload"] = s.exposed_offload_ms;
     json["hidden_comm_ms"] = {{"dp", s.hidden_dp_ms}};
     json["peak_memory_bytes"] = s.peak_memory;
     json["peak_reserved_bytes"] = s.peak_reserved;
@@ -85,6 +86,7 @@ OrderedJson memory_json(const Evaluation& e, const RankMemory& m) {
                         {"peak", m.peak},
                         {"reserved", m.reserved},
                         {"device", m.device}};
+    if (m.offloaded > 0) json["offloaded"] = m.offloaded;
     json["peak_time_ms"] = to_milliseconds(m.peak_time);
     if (m.peak_task >= 0) json["peak_task"] = task_name(e.graph, m.peak_task);
     json["live_at_peak"] = live;
@@ -130,6 +132,10 @@ std::string segment_kind(const PathSegment& s) {
             return "param_gather";
         case TaskKind::vocabulary:
             return "vocabulary_collective";
+        case TaskKind::offload:
+            return "offload";
+        case TaskKind::reload:
+            return "reload";
         case TaskKind::step_end:
             return "step_end";
     }

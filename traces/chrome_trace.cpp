@@ -21,8 +21,8 @@ constexpr const char* collectives_note =
     "lane 'collectives inside passes': the sum of a pass's exposed tensor, context and expert parallel collectives, "
     "drawn behind its compute; in reality they lie between its kernels";
 
-constexpr std::array<const char*, spent_count> part_names = {"compute_ms", "recompute_ms", "tp_ms",
-                                                             "cp_ms",      "ep_ms",        "host_ms"};
+constexpr std::array<const char*, spent_count> part_names = {"compute_ms", "recompute_ms", "tp_ms", "cp_ms",
+                                                             "ep_ms",      "host_ms",      "dp_ms", "offload_ms"};
 
 bool is_collective(Spent spent) {
     return spent == Spent::exposed_tp || spent == Spent::exposed_cp || spent == Spent::exposed_ep;
@@ -155,6 +155,8 @@ std::string ChromeTrace::name_of(std::int32_t id, const Task& task) const {
         case TaskKind::optimizer:
         case TaskKind::param_gather:
         case TaskKind::vocabulary:
+        case TaskKind::offload:
+        case TaskKind::reload:
         case TaskKind::step_end:
             return task_name(graph_, id);
     }

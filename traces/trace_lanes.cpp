@@ -15,6 +15,8 @@ std::string stream_name(const Stream& stream) {
         case Lane::dp_replica:
         case Lane::embedding:
         case Lane::vocabulary:
+        case Lane::offload:
+        case Lane::reload:
             return std::string(to_string(stream.lane));
         case Lane::send_forward:
         case Lane::send_backward:

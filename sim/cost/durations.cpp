@@ -86,11 +86,25 @@ Seconds many_parts(const Job& job, const CommClass& comm) {
     return comm.parts > 1 ? job.software.numbers.broadcast_latency * comm.parts : Seconds(0.0);
 }
 
-/// Gradients go to the host, updated weights come back; nothing overlaps.
+/// Gradients go to the host, updated weights come back (unless they stay there); nothing overlaps.
 Seconds offloaded_update(const Job& job, double parameters) {
-    const double moved = parameters * (gradient_bytes(job) + activation_bytes(job.plan.precision));
+    const int weights = job.plan.offload_parameters ? 0 : activation_bytes(job.plan.precision);
+    const double moved = parameters * (gradient_bytes(job) + weights);
     const double on_host = parameters * std::min(job.cluster.gpus_per_node, job.gpus);
-    return Seconds(moved / host_link_bytes_per_second + on_host / host_adam_parameters_per_second);
+    return Seconds(moved / host_link(job.cluster.device).value + on_host / host_adam_parameters_per_second);
+}
+
+/// Each direction has the link to itself.
+CommTime host_copy(const Job& job, Bytes message) {
+    return {message / host_link(job.cluster.device), Seconds(0.0), "link to the host", Seconds(0.0)};
+}
+
+/// A rank's shard of what is gathered comes from the host first, on the same stream (DeepSpeed
+/// partition_parameters.py: ds_tensor.to(device) in front of the all-gather).
+Seconds fetched_shard(const Job& job, const CommClass& comm) {
+    const bool ours = comm.axis == Axis::dp || comm.axis == Axis::dp_shard;
+    if (!job.plan.offload_parameters || comm.kind != CollectiveKind::all_gather || !ours) return Seconds(0.0);
+    return comm.message * (1.0 / shard_size(job.plan)) / host_link(job.cluster.device);
 }
 
 bool shares_domain(const Job& job, const RankPlace& a, const RankPlace& b) {
@@ -133,6 +147,7 @@ public:
         : job_(job), graph_(graph), network_(network) {}
 
     const CommTime& time(const CommClass& comm) {
+        if (comm.axis == Axis::host) return known(comm, true, [&] { return host_copy(job_, comm.message); });
         const bool message = comm.kind == CollectiveKind::send_recv;
         if (!message && comm.axis != Axis::replica) {
             return known(comm, false, [&] { return comm_time(job_, network_, comm, false); });
@@ -177,6 +192,10 @@ CommDuration comm_duration(const Job& job, const NetworkModel& network, const Co
     return round(comm_time(job, network, comm, local));
 }
 
+BytesPerSecond host_link(const DeviceSpec& device) {
+    return device.host_link.value > 0.0 ? device.host_link : assumed_host_link;
+}
+
 double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank) {
     double dense = 0.0;
     double expert = 0.0;
@@ -215,12 +234,14 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
         result.works.push_back(round(time));
         result.works.back().spent[static_cast<std::size_t>(Spent::offload)] = to_picoseconds(offloaded);
         result.shares.push_back(shares_of(time));
+        result.traffic.push_back({time.tp_bytes.value, time.cp_bytes.value, time.ep_bytes.value});
     }
     CommTimer comm_timer(job, graph, network);
     for (const CommClass& comm : graph.comm_classes) {
         const CommTime& time = comm_timer.time(comm);
         const double share = 1.0 / comm.every;
-        const Seconds busy = (time.busy * zero3_slowdown(job, comm) + many_parts(job, comm)) * share;
+        const Seconds busy =
+            (time.busy * zero3_slowdown(job, comm) + many_parts(job, comm) + fetched_shard(job, comm)) * share;
         result.comms.push_back({to_picoseconds(comm.wait + busy), to_picoseconds(time.latency * share),
                                 to_picoseconds(time.wire * share), time.blocks});
         result.limits.push_back(time.limit);
@@ -274,6 +295,7 @@ Durations given_durations(const StageTimes& times, const TaskGraph& graph) {
         result.works.push_back(duration);
     }
     result.shares.assign(graph.works.size(), {});
+    result.traffic.assign(graph.works.size(), {});
     result.comms.assign(graph.comm_classes.size(), {0, times.hop});
     result.limits.assign(graph.comm_classes.size(), "hop of the stage times");
     return result;

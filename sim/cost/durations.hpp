@@ -11,10 +11,12 @@
 /// Every cost of a TaskGraph, computed once per distinct work and message and rounded once.
 namespace foreshard {
 
-/// Offload, assumed and not measured: PCIe 4.0 x16 to and from pinned memory, and DeepSpeed's CPU Adam over all cores
-/// of a host: about 0.1 s for 10^9 parameters (ZeRO-Offload, arXiv 2101.06840), shared by the node's GPUs.
-inline constexpr double host_link_bytes_per_second = 20e9;
+/// Offload to the host. Where a device file has no measured copy rate: PCIe 4.0 x16 to and from pinned memory, assumed.
+/// DeepSpeed's CPU Adam over all cores of a host takes about 0.1 s for 10^9 parameters (ZeRO-Offload, arXiv 2101.06840;
+/// assumed, not measured), shared by the node's GPUs.
+inline constexpr BytesPerSecond assumed_host_link(20e9);
 inline constexpr double host_adam_parameters_per_second = 1e10;
+BytesPerSecond host_link(const DeviceSpec& device);
 
 struct CommDuration {
     Picoseconds busy = 0;     ///< the stream cannot start its next message before
@@ -29,6 +31,13 @@ struct WorkShares {
     double memory = 0.0;   ///< part of `kernels` that memory bandwidth bounds
     double nvlink = 0.0;   ///< exposed communication that shrinks as NVLink gets faster
     double nic = 0.0;
+};
+
+/// Bytes that each member of a group sends in the exposed collectives inside a pass.
+struct PassTraffic {
+    double tp = 0.0;
+    double cp = 0.0;
+    double ep = 0.0;
 };
 
 /// How fast a simulated rank is; of its tensor and context parallel ranks, the slowest.
@@ -47,11 +56,12 @@ struct Jitter {
 };
 
 struct Durations {
-    std::vector<WorkDuration> works;  ///< like TaskGraph::works
-    std::vector<CommDuration> comms;  ///< like TaskGraph::comm_classes
-    std::vector<std::string> limits;  ///< what bounds each comm class, in words
-    std::vector<WorkShares> shares;   ///< like TaskGraph::works
-    std::vector<RankSpeed> ranks;     ///< per simulated rank; empty: all at full speed
+    std::vector<WorkDuration> works;   ///< like TaskGraph::works
+    std::vector<CommDuration> comms;   ///< like TaskGraph::comm_classes
+    std::vector<std::string> limits;   ///< what bounds each comm class, in words
+    std::vector<WorkShares> shares;    ///< like TaskGraph::works
+    std::vector<PassTraffic> traffic;  ///< the same
+    std::vector<RankSpeed> ranks;      ///< per simulated rank; empty: all at full speed
     Jitter jitter;
 };
 

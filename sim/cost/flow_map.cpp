@@ -5,7 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "sim/cost/link_loads.hpp"
 #include "sim/cost/link_network.hpp"
+#include "sim/cost/pass_flows.hpp"
 #include "sim/plan/rank_grid.hpp"
 
 namespace foreshard {
@@ -17,108 +19,6 @@ namespace {
 constexpr double memory_passes_collective = 3.0;
 constexpr double memory_passes_message = 1.0;
 
-/// Numbers of links: ports of GPUs, then of NICs, then of leaves, sending before receiving.
-class Links {
-public:
-    explicit Links(const Job& job) : cluster_(job.cluster), gpus_(std::max(job.gpus, 1)) {
-        nics_per_node_ = cluster_.nics_per_node > 0 ? cluster_.nics_per_node : std::max(cluster_.gpus_per_node, 1);
-        nodes_ = (gpus_ + cluster_.gpus_per_node - 1) / std::max(cluster_.gpus_per_node, 1);
-        if (cluster_.leaf) {
-            rails_ = cluster_.leaf->rail_optimized ? nics_per_node_ : 1;
-            leaves_ = (nodes_ + cluster_.leaf->nodes_per_leaf - 1) / cluster_.leaf->nodes_per_leaf * rails_;
-        }
-        set_capacities(job);
-    }
-
-    std::vector<double> capacity;
-
-    int port(int rank, bool send) const { return 2 * rank + (send ? 0 : 1); }
-    int nic(int rank, bool send) const {
-        const int node = rank / cluster_.gpus_per_node;
-        return 2 * gpus_ + 2 * (node * nics_per_node_ + nic_of(rank)) + (send ? 0 : 1);
-    }
-    /// Block of nodes that share leaf switches; without a leaf tier all are in one.
-    int block(int rank) const {
-        return cluster_.leaf ? rank / cluster_.gpus_per_node / cluster_.leaf->nodes_per_leaf : 0;
-    }
-    int leaf(int rank, bool send) const {
-        const int rail = rails_ > 1 ? nic_of(rank) : 0;
-        return 2 * gpus_ + 2 * nodes_ * nics_per_node_ + 2 * (block(rank) * rails_ + rail) + (send ? 0 : 1);
-    }
-
-private:
-    int nic_of(int rank) const {
-        return rank % cluster_.gpus_per_node * nics_per_node_ / std::max(cluster_.gpus_per_node, 1);
-    }
-
-    void set_capacities(const Job& job) {
-        const Variability& v = job.plan.variability;
-        double port_rate = cluster_.intra_node.bandwidth.value * ring_share_of_link;
-        for (const CollectiveFit& fit : cluster_.fits) port_rate = std::max(port_rate, fit.bandwidth.value);
-        for (int rank = 0; rank < gpus_; ++rank) {
-            capacity.insert(capacity.end(), 2, port_rate * link_speed_of(v, LinkKind::nvlink, rank));
-        }
-        const ProfileNumbers& numbers = job.software.numbers;
-        const double ratio = std::max(numbers.network_bandwidth_ratio,
-                                      std::min(numbers.network_bandwidth_ratio * numbers.p2p_bandwidth_ratio, 1.0));
-        const double node_rate =
-            cluster_.inter_node ? cluster_.inter_node->bandwidth.value * ratio * cluster_.gpus_per_node : port_rate;
-        capacity.resize(capacity.size() + static_cast<std::size_t>(2 * nodes_ * nics_per_node_),
-                        node_rate / nics_per_node_);
-        for (int rank = 0; rank < gpus_; ++rank) {
-            const double speed = link_speed_of(v, LinkKind::nic, rank);
-            for (const bool send : {true, false}) {
-                double& nic_rate = capacity[static_cast<std::size_t>(nic(rank, send))];
-                nic_rate = std::min(nic_rate, node_rate / nics_per_node_ * speed);
-            }
-        }
-        if (!cluster_.leaf) return;
-        const double uplinks = node_rate * cluster_.leaf->nodes_per_leaf / rails_;
-        capacity.resize(capacity.size() + static_cast<std::size_t>(2 * leaves_),
-                        uplinks / cluster_.leaf->oversubscription_ratio);
-    }
-
-    const ClusterSpec& cluster_;
-    int gpus_;
-    int nics_per_node_ = 1;
-    int nodes_ = 1;
-    int rails_ = 1;
-    int leaves_ = 0;
-};
-
-/// Loads of one real communication, or the sum over several; kept sorted by link.
-class Loads {
-public:
-    void add(int link, double load) { uses_.push_back({link, load}); }
-    void add(const std::vector<LinkUse>& others) { uses_.insert(uses_.end(), others.begin(), others.end()); }
-
-    std::vector<LinkUse> summed() const {
-        std::vector<LinkUse> sorted = uses_;
-        std::stable_sort(sorted.begin(), sorted.end(),
-                         [](const LinkUse& a, const LinkUse& b) { return a.link < b.link; });
-        std::vector<LinkUse> sums;
-        for (const LinkUse& use : sorted) {
-            if (sums.empty() || sums.back().link != use.link) {
-                sums.push_back(use);
-            } else {
-                sums.back().load += use.load;
-            }
-        }
-        return sums;
-    }
-
-private:
-    std::vector<LinkUse> uses_;
-};
-
-/// Everything that one flow does: the loads of each replica (or of all together), and the bytes that one real
-/// communication moves through its busiest port.
-struct FlowLoads {
-    std::vector<std::vector<LinkUse>> replicas;
-    double bytes = 0.0;
-    double largest_share = 0.0;  ///< of a link's capacity that one real communication takes at 1 byte/s
-};
-
 class FlowMapper {
 public:
     FlowMapper(const Job& job, const TaskGraph& graph, const Durations& durations)
@@ -127,7 +27,11 @@ public:
     FlowMap run() {
         number_flows();
         for (std::size_t f = 0; f < examples_.size(); ++f) add_flow(examples_[f], static_cast<std::int32_t>(f));
+        PassFlows passes(job_, graph_, durations_, grid_, links_);
+        replicas_.insert(replicas_.end(), passes.shapes().begin(), passes.shapes().end());
+        map_.flows.resize(replicas_.size());
         merge_links();
+        passes.add_to(map_);
         return std::move(map_);
     }
 
@@ -277,6 +181,7 @@ void FlowMapper::add_flow(std::int32_t comm, std::int32_t number) {
     const CommClass& kind = graph_.comm_classes[static_cast<std::size_t>(comm_class)];
     const CommDuration& duration = durations_.comms[static_cast<std::size_t>(comm_class)];
     const bool pipeline = kind.axis == Axis::pp || kind.axis == Axis::embedding || kind.axis == Axis::replica;
+    if (kind.axis == Axis::host) return;  // copy engines and PCIe are nobody else's
     FlowLoads loads = pipeline ? pipeline_loads(kind, comm) : group_loads(kind, graph_.rank_of(first));
     Flow& flow = map_.flows[static_cast<std::size_t>(number)];
     flow.blocks = duration.blocks;

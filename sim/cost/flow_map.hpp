@@ -31,9 +31,12 @@ struct Flow {
 
 struct FlowMap {
     std::vector<double> capacity;            ///< of links, bytes/s
-    std::vector<Flow> flows;                 ///< one per (comm class, rank of the first member)
+    std::vector<Flow> flows;                 ///< one per (comm class, rank of the first member), or (work, rank)
     std::vector<LinkUse> uses;               ///< those of a flow side by side
     std::vector<std::int32_t> flow_of_comm;  ///< like TaskGraph::comms
+    /// Like TaskGraph::tasks: flow of the collectives inside a pass while they are exposed; -1 where the pass has none,
+    /// or where no link that they load could ever be full. Empty: none at all.
+    std::vector<std::int32_t> flow_of_task;
     /// True when every flow loads links alike in each replica, so that one replica may stand for all. Links are grouped
     /// by the loads of all flows on them; replicas are alike when for every flow each of them loads as many links of
     /// every group by as much (an equitable partition). Always true for an expanded graph.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "sim/cost/link_network.hpp"
 #include "sim/cost/tp_overlap.hpp"
 
 namespace foreshard {
@@ -15,6 +16,10 @@ int collectives(const std::vector<Op>& ops, bool recomputed) {
     return static_cast<int>(std::count_if(ops.begin(), ops.end(), [&](const Op& op) {
         return op.kind == OpKind::collective && op.exposed_share >= 1.0 && op.recompute == recomputed;
     }));
+}
+
+double share_of(Seconds part, Seconds whole) {
+    return whole.value > 0.0 ? std::min(part / whole, 1.0) : 0.0;
 }
 
 bool recomputes_fully(const OpBlock& block) {
@@ -40,12 +45,16 @@ PassTime& PassTime::operator+=(const PassTime& other) {
     memory += other.memory;
     nvlink += other.nvlink;
     nic += other.nic;
+    tp_bytes += other.tp_bytes;
+    cp_bytes += other.cp_bytes;
+    ep_bytes += other.ep_bytes;
     return *this;
 }
 
 PassTime operator*(const PassTime& time, double times) {
-    return {time.compute * times, time.recompute * times, time.tp * times,     time.cp * times, time.ep * times,
-            time.host * times,    time.memory * times,    time.nvlink * times, time.nic * times};
+    return {time.compute * times, time.recompute * times, time.tp * times,       time.cp * times,
+            time.ep * times,      time.host * times,      time.memory * times,   time.nvlink * times,
+            time.nic * times,     time.tp_bytes * times,  time.cp_bytes * times, time.ep_bytes * times};
 }
 
 Seconds with_host_floor(Seconds device, Seconds host) {
@@ -71,13 +80,15 @@ PassTimer::Exposed PassTimer::exposed(const Op& op, Seconds previous) const {
     const CommTime alone = network_.collective(op.collective, op.message, group(op.axis));
     Seconds time = alone.total() * op.exposed_share;
     Seconds wire = alone.wire * op.exposed_share;
+    Seconds whole = alone.total();
     if (op.axis == Axis::tp) {
         const double tp_share = 1.0 - job_.software.numbers.tp_overlap_ratio;
         time = time * job_.software.numbers.tp_time_factor * tp_share;
         wire = wire * job_.software.numbers.tp_time_factor * tp_share;
+        whole = whole * job_.software.numbers.tp_time_factor;
     }
     if (op.behind_previous) time = Seconds(std::max(time.value - previous.value, 0.0));
-    return {time, std::min(wire, time)};
+    return {time, std::min(wire, time), share_of(time, whole)};
 }
 
 /// In tiles under its GEMM, whose own time is counted apart; smaller tiles make the GEMM slower, which is counted here.
@@ -89,7 +100,15 @@ PassTimer::Exposed PassTimer::exposed_in_tiles(const Op& op, const Op& gemm) con
     const Seconds tile = cost_.time(row_tiles(gemm, together, tiles)).seconds / together;
     const Seconds whole = tiled_time(tile, alone.total() * factor, tiles);
     const Seconds time(std::max(whole.value - cost_.time(gemm).seconds.value, 0.0));
-    return {time, std::min(alone.wire * factor, time)};
+    return {time, std::min(alone.wire * factor, time), share_of(time, alone.total() * factor)};
+}
+
+void PassTimer::add(const Op& op, const Exposed& comm, PassTime& total) const {
+    const GroupPlacement& members = group(op.axis);
+    const Bytes sent = op.message * (ring_factor(op.collective, members.size) * comm.share);
+    (op.axis == Axis::tp ? total.tp : (op.axis == Axis::cp ? total.cp : total.ep)) += comm.time;
+    (op.axis == Axis::tp ? total.tp_bytes : (op.axis == Axis::cp ? total.cp_bytes : total.ep_bytes)) += sent;
+    (members.domains > 1 ? total.nic : total.nvlink) += comm.wire;
 }
 
 PassTime PassTimer::sum(const std::vector<Op>& ops) const {
@@ -103,9 +122,9 @@ PassTime PassTimer::sum(const std::vector<Op>& ops) const {
             const int gemm = job_.plan.tp_comm_overlap ? overlapped_gemm(ops, static_cast<int>(i)) : -1;
             const Exposed comm =
                 gemm >= 0 ? exposed_in_tiles(op, ops[static_cast<std::size_t>(gemm)]) : exposed(op, previous);
-            time = comm.time;
-            share = op.axis == Axis::tp ? &total.tp : (op.axis == Axis::cp ? &total.cp : &total.ep);
-            (group(op.axis).domains > 1 ? total.nic : total.nvlink) += comm.wire;
+            add(op, comm, total);
+            previous = comm.time;
+            continue;
         } else {
             const OpTime kernel = cost_.time(op);
             time = kernel.seconds;

@@ -20,6 +20,9 @@ struct PassTime {
     Seconds memory;  ///< of compute and recompute: kernels bound by memory bandwidth
     Seconds nvlink;  ///< of tp, cp and ep: what shrinks as NVLink gets faster
     Seconds nic;     ///< of tp, cp and ep: what shrinks as NICs get faster
+    Bytes tp_bytes;  ///< that a member sends in the exposed part of tp
+    Bytes cp_bytes;
+    Bytes ep_bytes;
 
     Seconds device() const { return compute + recompute + tp + cp + ep; }
     PassTime& operator+=(const PassTime& other);
@@ -55,6 +58,7 @@ public:
     struct Exposed {
         Seconds time;
         Seconds wire;
+        double share = 1.0;  ///< of the collective
     };
     Exposed exposed(const Op& op, Seconds previous) const;
     Exposed exposed_in_tiles(const Op& op, const Op& gemm) const;
@@ -63,6 +67,7 @@ public:
 private:
     PassTime sum(const std::vector<Op>& ops) const;
     const GroupPlacement& group(Axis axis) const;
+    void add(const Op& op, const Exposed& comm, PassTime& total) const;
     void add_host(BlockTimes& times, const OpBlock& block) const;
 
     const Job& job_;

@@ -17,21 +17,24 @@ constexpr double negotiation_hop_s = 50e-6;
 /// A message is copied into the fusion buffer and out again: four passes over device memory.
 constexpr double fusion_passes = 4.0;
 
-/// When each part of the last backward of the stage ends, from the backward's start.
-std::vector<Seconds> part_ends(const TaskGraph& graph, const Timeline& timeline, std::size_t stage, std::size_t parts) {
-    std::vector<std::int32_t> last;
+/// When each part of the last backward of the stage ends, from the backward's start. Its tasks run from the last unit
+/// to the first; a part may be several of them.
+std::vector<Seconds> part_ends(const TaskGraph& graph, const Timeline& timeline,
+                               const std::vector<StageBuckets::Part>& parts) {
+    std::vector<std::size_t> last;
     for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
         const Task& task = graph.tasks[i];
-        if (task.kind != TaskKind::pass || task.stage != static_cast<int>(stage) || task.pass == Pass::forward)
-            continue;
-        last.push_back(static_cast<std::int32_t>(i));
+        if (task.kind != TaskKind::pass || task.pass == Pass::forward) continue;
+        if (!last.empty() && graph.tasks[last.back()].microbatch != task.microbatch) last.clear();
+        last.push_back(i);
     }
     std::vector<Seconds> ends;
-    const auto first = last.size() - parts;
-    const Picoseconds begin = timeline.start[static_cast<std::size_t>(last[first])];
-    for (std::size_t i = first; i < last.size(); ++i) {
-        const Picoseconds end = timeline.end[static_cast<std::size_t>(last[i])];
-        ends.emplace_back(static_cast<double>(end - begin) / picoseconds_per_second);
+    ends.reserve(parts.size());
+    std::size_t at = 0;
+    for (const StageBuckets::Part& part : parts) {
+        while (graph.works[static_cast<std::size_t>(graph.tasks[last[at]].work)].first_unit > part.first_unit) ++at;
+        ends.emplace_back(static_cast<double>(timeline.end[last[at]] - timeline.start[last.front()]) /
+                          picoseconds_per_second);
     }
     return ends;
 }
@@ -89,7 +92,7 @@ std::vector<StageBuckets> fused_buckets(const Job& job, const Schedule& schedule
     const std::vector<StageBuckets> single = {stage_buckets(fill_buckets(tensors, 1.0, 1.0), units)};
     const TaskGraph dry = lower(job, schedule, single);
     const Timeline timeline = simulate(dry, durations(job, dry, cost, network));
-    const std::vector<Seconds> ends = part_ends(dry, timeline, 0, single.front().parts.size());
+    const std::vector<Seconds> ends = part_ends(dry, timeline, single.front().parts);
 
     std::vector<ReadyTensor> ready;
     const int element = gradient_bytes(job);
@@ -111,13 +114,15 @@ std::vector<StageBuckets> fused_buckets(const Job& job, const Schedule& schedule
 
 std::optional<AsyncSgdResult> serve_learners(const Job& job, const TaskGraph& graph, Durations& durations) {
     if (!uses_parameter_server(job.plan) || job.stage_times || job.plan.dp == 1) return std::nullopt;
-    for (CommDuration& comm : durations.comms) comm = {0, 0};
+    for (std::size_t c = 0; c < durations.comms.size(); ++c) {
+        if (graph.comm_classes[c].axis != Axis::host) durations.comms[c] = {0, 0};
+    }
     const Picoseconds compute = simulate(graph, durations).step_time();
     const AsyncSgdResult result = simulate_async_sgd(server_options(job, graph, compute));
     const double cycle = job.plan.dp / result.gradients_per_s;
     const Picoseconds exposed = std::max(to_picoseconds(Seconds(cycle)) - compute, Picoseconds{0});
     for (const Task& task : graph.tasks) {
-        if (task.comm < 0) continue;
+        if (task.kind != TaskKind::param_gather && task.kind != TaskKind::grad_reduce) continue;
         const auto known = static_cast<std::size_t>(graph.comms[static_cast<std::size_t>(task.comm)].comm_class);
         durations.comms[known].busy = is_pull(task) ? exposed / 2 : exposed - exposed / 2;
         durations.limits[known] = "queue of the parameter server";

@@ -6,6 +6,7 @@
 #include "sim/cost/durations.hpp"
 #include "sim/cost/nccl_network.hpp"
 #include "sim/engine/closed_forms.hpp"
+#include "sim/engine/lane_bound.hpp"
 #include "sim/plan/parameters.hpp"
 #include "sim/spec/data_parallel.hpp"
 #include "sim/spec/schedule_kinds.hpp"
@@ -23,6 +24,7 @@ class StepBound {
 public:
     StepBound(const Job& job, const Schedule& schedule)
         : job_(job),
+          schedule_(schedule),
           shape_(pipeline_shape(schedule)),
           cost_(job.cluster.device, job.software, job.plan.precision),
           network_(job.cluster, job.software) {
@@ -40,8 +42,9 @@ public:
         if (job_.stage_times && known) return {exact->makespan, true, exact->form};
         const std::vector<Picoseconds> ends =
             exact && !exact->ends.empty() ? exact->ends : earliest_ends(job_, shape_, costs_);
-        return {job_.stage_times ? *std::max_element(ends.begin(), ends.end()) : after_sync(ends), known,
-                known ? exact->form + " + sync" : "max over ranks of head + work + tail"};
+        return {
+            job_.stage_times ? *std::max_element(ends.begin(), ends.end()) : after_sync(ends), known,
+            known ? exact->form + " + sync" : "max over ranks of head + work + tail, and of the data-parallel lane"};
     }
 
 private:
@@ -59,11 +62,18 @@ private:
     /// Communication that hides under compute, and replicas in two directions, have no closed form here.
     bool closed() const {
         const bool hides = job_.plan.overlap_grad_reduce || job_.plan.overlap_param_gather;
-        return shape_.stage_rank.size() == 1 && (data_.size == 1 || (plain() && !hides));
+        return job_.plan.offload_activation_layers == 0 && shape_.stage_rank.size() == 1 &&
+               (data_.size == 1 || (plain() && !hides));
     }
 
+    /// Passes may be cut (for buckets, sharded or offloaded layers), and each cut is rounded.
+    bool cuts_passes() const {
+        const bool by_layers = shards_parameters(job_.plan) || job_.plan.overlap_grad_reduce;
+        return job_.plan.offload_activation_layers > 0 || (by_layers && data_.size > 1);
+    }
     void take_given_costs();
     void compute_costs();
+    void allow_for_rounding();
     void price_hops();
     Picoseconds after_sync(const std::vector<Picoseconds>& ends) const;
     Picoseconds reduced(std::size_t rank, Picoseconds at) const;
@@ -78,6 +88,7 @@ private:
     }
 
     const Job& job_;
+    const Schedule& schedule_;
     PipelineShape shape_;
     CalibratedCost cost_;
     NcclNetwork network_;
@@ -118,6 +129,7 @@ void StepBound::compute_costs() {
     StageCoster coster(job_, cost_, network_);
     for (const StageContents& contents : stage_layout(job_)) costs_.stages.push_back(coster.cost(contents));
     price_hops();
+    if (cuts_passes()) allow_for_rounding();
     const bool sharded = shards_optimizer(job_.plan);
     const double replicas = sharded ? shard_size(job_.plan) : 1.0;
     const double expert_replicas = sharded ? std::min(shard_size(job_.plan), expert_data_parallel(job_)) : 1.0;
@@ -147,6 +159,18 @@ void StepBound::compute_costs() {
     }
 }
 
+/// Every part of a pass is rounded by half a picosecond at most for everything that its time is spent on.
+void StepBound::allow_for_rounding() {
+    const std::vector<StageContents> layout = stage_layout(job_);
+    for (std::size_t s = 0; s < costs_.stages.size(); ++s) {
+        const Picoseconds most = Picoseconds{spent_count} * (layout[s].layers + layout[s].mtp_layers + 2);
+        StageCost& cost = costs_.stages[s];
+        for (Picoseconds* pass : {&cost.forward, &cost.backward, &cost.input_grad, &cost.weight_grad}) {
+            *pass = std::max(*pass - most, Picoseconds{0});
+        }
+    }
+}
+
 Picoseconds StepBound::reduced(std::size_t rank, Picoseconds at) const {
     if (data_.size == 1 || job_.plan.overlap_grad_reduce || !plain()) return at;
     double elements = 0.0;
@@ -172,8 +196,11 @@ Picoseconds StepBound::finished(std::size_t rank, Picoseconds at) const {
 }
 
 Picoseconds StepBound::after_sync(const std::vector<Picoseconds>& ends) const {
+    const LaneBound lane = lane_bound(job_, schedule_, costs_, earliest_starts(shape_, costs_), network_);
     std::vector<Picoseconds> at;
-    for (std::size_t r = 0; r < ends.size(); ++r) at.push_back(reduced(r, ends[r]));
+    for (std::size_t r = 0; r < ends.size(); ++r) {
+        at.push_back(std::max(reduced(r, ends[r]) + lane.before[r] + lane.after[r], lane.ends[r]));
+    }
     const auto first = static_cast<std::size_t>(shape_.stage_rank.front().front());
     const auto last = static_cast<std::size_t>(shape_.stage_rank.front().back());
     if (ties_embedding_across_ranks(job_) && first != last) {

@@ -20,9 +20,9 @@ struct Estimate {
 ///
 /// The bound, for any order of actions: rank r cannot start before a micro-batch has come through the stages before it
 /// (head), must run all its passes one after the other, and when its last gradient has left, that gradient still has to
-/// pass the stages below (tail); then come reduction, optimizer and the step's end. With overlapped gradient reduction
-/// the reduction itself is left out of the bound. Where steps flow into
-/// each other (overlapped parameter gathers, skewed or asynchronous steps) the bound is of the steady period.
+/// pass the stages below (tail); then come reduction, optimizer and the step's end. Gradients that are reduced under
+/// compute, and sharded parameters, add the bound of their lane (lane_bound.hpp). Where steps flow into each other
+/// (overlapped parameter gathers, skewed or asynchronous steps) the bound is of the steady period.
 /// Precondition: check(job) is empty, the schedule is the job's.
 Estimate estimate(const Job& job, const Schedule& schedule);
 

@@ -113,8 +113,8 @@ bool same_kind(const CommReport& a, const CommReport& b) {
 void append_task_communication(const Evaluation& e, std::vector<CommReport>& all) {
     for (std::size_t i = 0; i < e.graph.comm_classes.size(); ++i) {
         const CommClass& comm = e.graph.comm_classes[i];
-        const bool pair =
-            comm.kind == CollectiveKind::send_recv || comm.axis == Axis::embedding || comm.axis == Axis::replica;
+        const bool message = comm.kind == CollectiveKind::send_recv && comm.axis != Axis::host;
+        const bool pair = message || comm.axis == Axis::embedding || comm.axis == Axis::replica;
         const auto pp_rank = [&](std::int32_t rank) {
             return pair ? e.graph.places[static_cast<std::size_t>(rank)].pp : -1;
         };
@@ -218,6 +218,11 @@ std::vector<std::string> schedule_assumptions(const Job& job) {
     return notes;
 }
 
+std::string host_rate(const DeviceSpec& device) {
+    return fmt::format("{:.0f} GB/s ({})", host_link(device).value / 1e9,
+                       device.host_link.value > 0.0 ? "measured by nvbandwidth" : "assumed");
+}
+
 /// Assumptions that the model makes for every job, in words.
 std::vector<std::string> model_assumptions(const Job& job) {
     if (job.stage_times) return {"all pass times are given; optimizer, gradient sync and per-step work are left out"};
@@ -243,9 +248,21 @@ std::vector<std::string> model_assumptions(const Job& job) {
     }
     if (job.plan.offload_optimizer) {
         notes.push_back(
-            fmt::format("offload moves {:.0f} GB/s over PCIe, a host updates {:.0f} x 10^9 parameters/s "
-                        "(assumed); nothing overlaps",
-                        host_link_bytes_per_second / 1e9, host_adam_parameters_per_second / 1e9));
+            fmt::format("optimizer offload moves {}, a host updates {:.0f} x 10^9 parameters/s (assumed); nothing "
+                        "overlaps",
+                        host_rate(device), host_adam_parameters_per_second / 1e9));
+    }
+    if (job.plan.offload_parameters) {
+        notes.push_back(
+            fmt::format("a rank's shard of every gather comes from the host first, {}, on the stream of "
+                        "gathers",
+                        host_rate(device)));
+    }
+    if (job.plan.offload_activation_layers > 0) {
+        notes.push_back(
+            fmt::format("saved tensors of the first {} layers of every stage wait on the host: {} each "
+                        "way, at most two layers on their way; GPUs share no link to it",
+                        job.plan.offload_activation_layers, host_rate(device)));
     }
     if (gradient_bytes(job) == 4 && activation_bytes(job.plan.precision) == 2) {
         notes.emplace_back("gradients accumulate in fp32: 6 bytes a parameter and micro-batch beside their GEMMs");

@@ -7,6 +7,7 @@
 
 #include "sim/cost/variation.hpp"
 #include "sim/engine/flow_network.hpp"
+#include "sim/engine/fluid_parts.hpp"
 #include "sim/engine/simulator.hpp"
 
 namespace foreshard {
@@ -14,36 +15,6 @@ namespace foreshard {
 namespace {
 
 constexpr Picoseconds not_done = -1;
-
-/// Remaining work in picoseconds at full rate.
-struct Progress {
-    double left = 0.0;
-    double rate = 1.0;
-    Picoseconds since = 0;
-    std::uint32_t version = 0;  ///< events of older versions are void
-
-    /// Rate changes at `now`; returns when the work will be done.
-    Picoseconds change(double new_rate, Picoseconds now) {
-        left = std::max(left - rate * static_cast<double>(now - since), 0.0);
-        rate = new_rate;
-        since = now;
-        ++version;
-        return now + std::llround(left / rate);
-    }
-};
-
-enum class EventKind : std::uint8_t { computed, transferred, arrived };
-
-struct Event {
-    Picoseconds time = 0;
-    std::uint64_t sequence = 0;
-    EventKind kind = EventKind::computed;
-    std::int32_t id = 0;  ///< stream of a compute task, else comm
-    std::uint32_t version = 0;
-    bool operator>(const Event& other) const {
-        return time != other.time ? time > other.time : sequence > other.sequence;
-    }
-};
 
 class Fluid {
 public:
@@ -59,6 +30,7 @@ public:
           next_waiter_(graph.streams.size(), -1),
           arrived_(graph.comms.size(), 0),
           computing_(graph.streams.size()),
+          phases_(graph.streams.size()),
           transfers_(graph.comms.size()),
           flow_of_(graph.comms.size(), -1),
           ranks_(static_cast<std::size_t>(graph.ranks)) {
@@ -104,7 +76,10 @@ private:
     void start_compute(std::size_t stream, std::int32_t task);
     void start_comm(std::int32_t comm);
     void handle(const Event& event);
+    void begin_phase(std::size_t stream);
+    void end_phase(std::size_t stream);
     void end_compute(std::size_t stream);
+    std::int32_t add_flow(double demand, const Flow& loads, std::int32_t owner);
     void end_transfer(std::int32_t comm);
     void arrive(std::int32_t comm);
     void finish(std::int32_t task);
@@ -123,9 +98,7 @@ private:
         return map_.flows[static_cast<std::size_t>(map_.flow_of_comm[static_cast<std::size_t>(comm)])];
     }
     Device& device_of(std::int32_t task) { return ranks_[static_cast<std::size_t>(graph_.rank_of(task))]; }
-    const WorkShares& shares_of(std::int32_t task) const {
-        return durations_.shares[static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].work)];
-    }
+    WorkShares shares_of(const Device& device) const;
 
     const TaskGraph& graph_;
     const Durations& durations_;
@@ -139,9 +112,10 @@ private:
     std::vector<std::int32_t> next_waiter_;   ///< per stream: stream
     std::vector<std::int32_t> arrived_;       ///< per comm
     std::vector<Progress> computing_;         ///< per stream
+    std::vector<Phases> phases_;              ///< per stream: of the pass at hand
     std::vector<Progress> transfers_;         ///< per comm
     std::vector<std::int32_t> flow_of_;       ///< per comm in flight: its number in the network
-    std::vector<std::int32_t> comm_of_;       ///< per number in the network: comm
+    std::vector<std::int32_t> owner_;         ///< per number in the network: comm, or -1 - stream of a pass
     std::vector<Device> ranks_;
     std::vector<std::int32_t> runnable_;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -190,16 +164,59 @@ void Fluid::advance(std::size_t stream) {
 
 void Fluid::start_compute(std::size_t stream, std::int32_t task) {
     timeline_.start[static_cast<std::size_t>(task)] = now_;
+    const Task& pass = graph_.tasks[static_cast<std::size_t>(task)];
+    const Picoseconds whole = task_time(graph_, durations_, task);
+    Phases& phases = phases_[stream];
+    phases = {};
+    if (!map_.flow_of_task.empty() && map_.flow_of_task[static_cast<std::size_t>(task)] >= 0) {
+        const WorkDuration& work = durations_.works[static_cast<std::size_t>(pass.work)];
+        phases.collectives = scaled(work.collectives(), whole, work.total());
+        phases.cycles = std::clamp(graph_.works[static_cast<std::size_t>(pass.work)].units, 1, most_cycles);
+    }
+    phases.kernels = whole - phases.collectives;
+    device_of(task).task = task;
+    begin_phase(stream);
+}
+
+void Fluid::begin_phase(std::size_t stream) {
+    Phases& phases = phases_[stream];
     Progress& progress = computing_[stream];
-    progress.left = static_cast<double>(task_time(graph_, durations_, task));
+    progress.left = static_cast<double>(phases.length());
     progress.rate = 1.0;
     progress.since = now_;
     proceed(progress, 1.0, EventKind::computed, static_cast<std::int32_t>(stream));
-    Device& device = device_of(task);
-    device.task = task;
+    Device& device = device_of(next_[stream]);
+    if (phases.communicates()) {
+        const Flow& loads =
+            map_.flows[static_cast<std::size_t>(map_.flow_of_task[static_cast<std::size_t>(device.task)])];
+        phases.flow = add_flow(loads.demand, loads, -1 - static_cast<std::int32_t>(stream));
+    }
     if (!device_.shared || device.comms.empty()) return;
     refresh_compute(device);
     refresh_comms(device);
+}
+
+void Fluid::end_phase(std::size_t stream) {
+    Phases& phases = phases_[stream];
+    if (phases.flow >= 0) {
+        network_.remove(phases.flow);
+        phases.flow = -1;
+        follow_network();
+    }
+    if (++phases.at < phases.count()) {
+        begin_phase(stream);
+    } else {
+        end_compute(stream);
+    }
+}
+
+std::int32_t Fluid::add_flow(double demand, const Flow& loads, std::int32_t owner) {
+    const std::int32_t number = network_.add(demand, std::span(map_.uses).subspan(loads.first_use, loads.uses));
+    if (owner_.size() <= static_cast<std::size_t>(number)) owner_.resize(static_cast<std::size_t>(number) + 1);
+    owner_[static_cast<std::size_t>(number)] = owner;
+    if (owner >= 0) flow_of_[static_cast<std::size_t>(owner)] = number;
+    follow_network();
+    return number;
 }
 
 void Fluid::start_comm(std::int32_t comm) {
@@ -213,25 +230,36 @@ void Fluid::start_comm(std::int32_t comm) {
     const Flow& loads = flow(comm);
     if (loads.demand <= 0.0) return;
     if (device_.shared) take_device(comm, 1);
-    const std::int32_t number =
-        network_.add(demand_of(comm), std::span(map_.uses).subspan(loads.first_use, loads.uses));
-    flow_of_[static_cast<std::size_t>(comm)] = number;
-    if (comm_of_.size() <= static_cast<std::size_t>(number)) comm_of_.resize(static_cast<std::size_t>(number) + 1);
-    comm_of_[static_cast<std::size_t>(number)] = comm;
-    follow_network();
+    add_flow(demand_of(comm), loads, comm);
 }
 
-/// Gives transfers the rates that the network has just changed.
+/// Gives transfers, and collectives inside passes, the rates that the network has just changed.
 void Fluid::follow_network() {
     for (const std::int32_t number : network_.affected()) {
-        const std::int32_t comm = comm_of_[static_cast<std::size_t>(number)];
-        const double alone = flow(comm).demand;
+        const std::int32_t owner = owner_[static_cast<std::size_t>(number)];
+        const bool inside = owner < 0;
+        const auto stream = static_cast<std::size_t>(-1 - owner);
+        const double alone = inside ? network_.demand(number) : flow(owner).demand;
         const double rate = network_.rate(number);
-        Progress& progress = transfers_[static_cast<std::size_t>(comm)];
+        Progress& progress = inside ? computing_[stream] : transfers_[static_cast<std::size_t>(owner)];
         const double share = rate == alone ? 1.0 : rate / alone;
         if (share == progress.rate) continue;
-        proceed(progress, share, EventKind::transferred, comm);
+        proceed(progress, share, inside ? EventKind::computed : EventKind::transferred, inside ? -1 - owner : owner);
     }
+}
+
+/// Of the phase that the device's pass is in.
+WorkShares Fluid::shares_of(const Device& device) const {
+    if (device.task < 0) return {0.0, 0.0, 0.0, 0.0};
+    const Phases& phases = phases_[static_cast<std::size_t>(device.compute)];
+    if (phases.communicates()) return {0.0, 0.0, 0.0, 0.0};
+    const std::int32_t work = graph_.tasks[static_cast<std::size_t>(device.task)].work;
+    WorkShares shares = durations_.shares[static_cast<std::size_t>(work)];
+    if (phases.collectives == 0 || phases.kernels == 0) return shares;
+    const double scale = static_cast<double>(phases.kernels + phases.collectives) / static_cast<double>(phases.kernels);
+    shares.kernels = std::min(shares.kernels * scale, 1.0);
+    shares.memory = std::min(shares.memory * scale, shares.kernels);
+    return shares;
 }
 
 /// A collective moves at the pace of the member whose memory is busiest.
@@ -241,7 +269,7 @@ double Fluid::demand_of(std::int32_t comm) const {
     double slowest = 1.0;
     for (const std::int32_t member : graph_.members_of(comm)) {
         const Device& device = ranks_[static_cast<std::size_t>(graph_.rank_of(member))];
-        if (device.task >= 0) slowest = std::max(slowest, 1.0 + shares_of(device.task).memory * device.memory);
+        slowest = std::max(slowest, 1.0 + shares_of(device).memory * device.memory);
     }
     return alone / slowest;
 }
@@ -263,8 +291,8 @@ void Fluid::take_device(std::int32_t comm, int sign) {
 }
 
 void Fluid::refresh_compute(Device& device) {
-    if (device.task < 0) return;
-    const WorkShares& shares = shares_of(device.task);
+    if (device.task < 0 || phases_[static_cast<std::size_t>(device.compute)].communicates()) return;
+    const WorkShares shares = shares_of(device);
     double slowdown = compute_slowdown(shares, device_.sm_count, device.blocks, device.memory);
     for (const std::int32_t comm : device.comms) {
         slowdown = std::max(slowdown, 1.0 + shares.kernels * (flow(comm).least_slowdown - 1.0));
@@ -336,7 +364,7 @@ void Fluid::handle(const Event& event) {
     switch (event.kind) {
         case EventKind::computed:
             if (event.version == computing_[static_cast<std::size_t>(event.id)].version) {
-                end_compute(static_cast<std::size_t>(event.id));
+                end_phase(static_cast<std::size_t>(event.id));
             }
             break;
         case EventKind::transferred:

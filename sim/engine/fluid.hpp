@@ -18,7 +18,9 @@ struct DeviceSharing {
 /// Shared devices: a collective takes `blocks` of the SMs, so that compute-bound kernels run (SM - blocks) / SM as fast
 /// (waves of a large kernel), and memory bandwidth in proportion to demand, so that the memory-bound share of a pass
 /// takes 1 + h as long and so does the collective meanwhile (h: the collectives' demand over the device's bandwidth).
-/// Collectives inside passes are part of the passes and share nothing.
+///
+/// The exposed collectives of a pass load links where its flow in the map says so: the pass then alternates between
+/// kernels and collectives, once a layer and at most four times, and only kernels lose SMs and memory bandwidth.
 /// @throws std::logic_error when the graph cannot complete, naming the tasks that wait
 Timeline simulate_fluid(const TaskGraph& graph, const Durations& durations, const FlowMap& map,
                         const DeviceSharing& device);

@@ -26,6 +26,11 @@ public:
     }
 
     std::vector<Picoseconds> work() const { return work_; }
+    std::vector<Picoseconds> starts() const {
+        std::vector<Picoseconds> starts = head_;
+        std::replace(starts.begin(), starts.end(), unbounded, Picoseconds{0});
+        return starts;
+    }
 
     std::vector<Picoseconds> ends() const {
         std::vector<Picoseconds> ends(work_.size(), 0);
@@ -157,6 +162,10 @@ std::vector<Picoseconds> earliest_ends(const Job& job, const PipelineShape& shap
     // Nothing overlaps there, whatever else holds the ranks up.
     if (!job.schedule_file && job.plan.schedule == ScheduleKind::naive) return naive_ends(shape, costs).ends;
     return EndBound(shape, costs).ends();
+}
+
+std::vector<Picoseconds> earliest_starts(const PipelineShape& shape, const PipelineCosts& costs) {
+    return EndBound(shape, costs).starts();
 }
 
 std::vector<Picoseconds> rank_work(const PipelineShape& shape, const PipelineCosts& costs) {

@@ -34,6 +34,9 @@ struct PipelineCosts {
 /// Ends of every rank's last pass that no order of actions can undercut.
 std::vector<Picoseconds> earliest_ends(const Job& job, const PipelineShape& shape, const PipelineCosts& costs);
 
+/// Per rank: no pass starts before a micro-batch has come through the stages in front of its first one.
+std::vector<Picoseconds> earliest_starts(const PipelineShape& shape, const PipelineCosts& costs);
+
 /// Time that the passes (and blocking sends) of every rank take: the least period of steps without a flush.
 std::vector<Picoseconds> rank_work(const PipelineShape& shape, const PipelineCosts& costs);
 

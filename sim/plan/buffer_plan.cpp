@@ -244,6 +244,7 @@ StateBytes state_bytes(const Job& job, std::int64_t dense, std::int64_t expert) 
     states.moments = 0;
     states.optimizer_step = 0;
     if (shards_gradients(plan)) states.gradients = 0;
+    if (plan.offload_parameters) states.weights = 0;
     return states;
 }
 

@@ -73,6 +73,9 @@ void Expansion::copy_replica(int replica) {
     for (const ReducedGradients& r : from_.reduced) {
         to_.reduced.push_back({r.producer + first_task, r.reduce + first_task, r.elements});
     }
+    for (const OffloadedTensors& o : from_.offloaded) {
+        to_.offloaded.push_back({o.offload + first_task, o.reload + first_task, o.stage, o.bytes});
+    }
     for (std::size_t rank = 0; rank < from_.rank_stages.size(); ++rank) {
         to_.rank_stages.push_back(from_.rank_stages[rank]);
         to_.places.push_back({from_.places[rank].pp, replica});

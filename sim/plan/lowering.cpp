@@ -165,7 +165,7 @@ void Lowering::add_action(int rank, int step, int index) {
     } else if (cuts_vocabulary(action)) {
         add_vocabulary_parts(step, action);
     } else {
-        add_pass(step_of(step, action), action, whole_pass(action));
+        add_cut_pass(step_of(step, action), action, whole_pass(action));
     }
     mine.first_part[static_cast<std::size_t>(step)].push_back(first);
     mine.last_part[static_cast<std::size_t>(step)].push_back(static_cast<std::int32_t>(graph_.tasks.size()) - 1);
@@ -245,10 +245,12 @@ void Lowering::add_rank(int rank) {
     mine.items.resize(steps);
     if (sharded_) find_shards(rank);
     mine.replicas.resize(steps);
+    const std::size_t compute = graph_.streams.size();
     add_compute_stream(rank);
     add_p2p_streams(rank);
     add_data_parallel_streams(rank);
     add_vocabulary_stream(rank);
+    if (!offloaded_.empty()) add_offload_streams(Stream(graph_.streams[compute]));
 }
 
 }  // namespace foreshard

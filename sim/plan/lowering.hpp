@@ -99,6 +99,11 @@ private:
     std::int32_t vocabulary_action(int rank, Pass pass, std::int32_t microbatch) const;
     void add_vocabulary_parts(int step, const Action& action);
     bool cuts_vocabulary(const Action& action) const;
+    void find_offloaded();
+    std::int32_t add_cut_pass(int step, const Action& action, const Work& work);
+    void add_offload_streams(const Stream& compute);
+    std::int32_t add_copy(TaskKind kind, std::int32_t pass);
+    ByteCount offloaded_by(const Task& task) const;
     std::size_t contents_of(const Action& action) const {
         return is_vocabulary(action.pass) ? graph_.stages.size() - 1 : static_cast<std::size_t>(action.stage);
     }
@@ -168,6 +173,7 @@ private:
     std::vector<std::int32_t> recv_task_;
     std::vector<std::pair<std::int32_t, std::int32_t>> pending_deps_;  ///< (task, dep)
     std::vector<std::int32_t> unit_counts_;                            ///< per stage
+    std::vector<std::vector<ByteCount>> offloaded_;       ///< [stage][unit] bytes that leave for the host; empty: none
     std::vector<std::int32_t> forward_at_;                ///< [stage * m + micro-batch] index of F in its rank's list
     std::vector<std::int32_t> gradient_at_;               ///< the same for B or I
     std::vector<VocabularyComm> vocabulary_comms_;        ///< of one step, in the lane's order

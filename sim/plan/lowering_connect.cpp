@@ -117,6 +117,7 @@ TaskGraph Lowering::run() {
     describe();
     find_channels();
     find_buckets();
+    find_offloaded();
     plan_vocabulary();
     rank_tasks_.resize(static_cast<std::size_t>(graph_.ranks));
     for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);

@@ -29,13 +29,17 @@ bool Lowering::reduces_in(int rank, int index) const {
 void Lowering::add_parts(int rank, int step, const Action& action) {
     const std::size_t contents = contents_of(action);
     const StageBuckets& buckets = buckets_[contents];
-    const auto first = static_cast<std::int32_t>(graph_.tasks.size());
+    std::vector<std::int32_t> ends;
+    ends.reserve(buckets.parts.size());
     for (const StageBuckets::Part& part : buckets.parts) {
-        add_pass(step, action,
-                 {TaskKind::pass, static_cast<std::int32_t>(contents), action.pass, part.first_unit, part.units});
+        ends.push_back(add_cut_pass(
+            step, action,
+            {TaskKind::pass, static_cast<std::int32_t>(contents), action.pass, part.first_unit, part.units}));
     }
     auto& parts = rank_tasks_[static_cast<std::size_t>(rank)].bucket_part[static_cast<std::size_t>(step)];
-    for (const StageBuckets::Reduce& reduce : buckets.reduces) parts.push_back(first + reduce.part);
+    for (const StageBuckets::Reduce& reduce : buckets.reduces) {
+        parts.push_back(ends[static_cast<std::size_t>(reduce.part)]);
+    }
 }
 
 /// One level: all-reduce, or reduce-scatter where the optimizer is sharded. Two levels: the same inside groups, then

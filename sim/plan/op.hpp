@@ -20,8 +20,8 @@ enum class OpKind : std::uint8_t {
 
 /// Which group of ranks a collective runs over.
 /// dp: all replicas; dp_shard: the first level of groups among them, dp_replica: ranks with the same place in it;
-/// replica: the two ranks that hold a stage in a schedule with two directions.
-enum class Axis : std::uint8_t { tp, cp, ep, dp, pp, embedding, dp_shard, dp_replica, replica };
+/// replica: the two ranks that hold a stage in a schedule with two directions; host: a GPU and its host.
+enum class Axis : std::uint8_t { tp, cp, ep, dp, pp, embedding, dp_shard, dp_replica, replica, host };
 std::string_view to_string(Axis axis);
 
 struct Op {

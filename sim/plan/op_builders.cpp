@@ -22,6 +22,8 @@ std::string_view to_string(Axis axis) {
             return "dp-replica";
         case Axis::replica:
             return "replica";
+        case Axis::host:
+            return "host";
     }
     return "";
 }

@@ -145,7 +145,10 @@ bool share(const std::vector<AxisExtent>& others, int first, int offset_a, int o
 std::vector<std::vector<int>> replica_groups(const Job& job, Axis axis) {
     const int dp = std::max(job.plan.dp, 1);
     int width = dp;
-    if (axis != Axis::dp) width = std::clamp(inner_group_size(job.plan) / std::max(job.plan.cp, 1), 1, dp);
+    if (axis == Axis::host) width = 1;
+    if (axis == Axis::dp_shard || axis == Axis::dp_replica) {
+        width = std::clamp(inner_group_size(job.plan) / std::max(job.plan.cp, 1), 1, dp);
+    }
     std::vector<std::vector<int>> groups(static_cast<std::size_t>(axis == Axis::dp_replica ? width : dp / width));
     for (int i = 0; i < dp; ++i) {
         const int group = axis == Axis::dp_replica ? i % width : std::min(i / width, dp / width - 1);
@@ -204,6 +207,8 @@ GroupPlacement group_placement(const Job& job, Axis axis) {
         // Pairs differ: see pair_placement. This is the one that is farthest apart.
         case Axis::replica:
             return pair_placement(job, 0, plan.pp - 1);
+        case Axis::host:
+            return {1, 1, 1};
     }
     return {};
 }

@@ -27,6 +27,10 @@ std::string_view to_string(Lane lane) {
             return "tied embedding";
         case Lane::vocabulary:
             return "vocabulary";
+        case Lane::offload:
+            return "offload to host";
+        case Lane::reload:
+            return "reload from host";
     }
     return "";
 }
@@ -65,6 +69,10 @@ std::string task_name(const TaskGraph& graph, std::int32_t id) {
                                                  graph.comms[static_cast<std::size_t>(task.comm)].comm_class)]
                                              .kind),
                                task.microbatch);
+        case TaskKind::offload:
+            return "offload of " + action;
+        case TaskKind::reload:
+            return "reload for " + action;
         case TaskKind::step_end:
             return "step end";
     }

@@ -23,6 +23,8 @@ enum class TaskKind : std::uint8_t {
     optimizer,
     param_gather,  ///< distributed optimizer, FSDP, ZeRO
     vocabulary,    ///< a collective of all pipeline ranks around passes S and T
+    offload,       ///< saved tensors of a layer leave for the host after its forward
+    reload,        ///< and come back for its backward
     step_end,      ///< fixed per-step work of the framework
 };
 
@@ -36,6 +38,8 @@ enum class Lane : std::uint8_t {
     dp_replica,  ///< second level of data parallelism: between groups
     embedding,
     vocabulary,
+    offload,  ///< to the host
+    reload,   ///< from the host
 };
 std::string_view to_string(Lane lane);
 
@@ -115,6 +119,14 @@ struct ReducedGradients {
     double elements = 0.0;
 };
 
+/// Saved tensors of one layer and micro-batch that are on the host from the end of `offload` to the start of `reload`.
+struct OffloadedTensors {
+    std::int32_t offload = 0;  ///< tasks
+    std::int32_t reload = 0;
+    std::int32_t stage = 0;
+    ByteCount bytes = 0;
+};
+
 struct TaskGraph {
     int ranks = 0;                  ///< simulated: one per pipeline rank, or one per pipeline rank and replica
     int pipeline_ranks = 0;         ///< simulated ranks of a replica stand side by side
@@ -137,6 +149,7 @@ struct TaskGraph {
     std::vector<std::vector<int>> rank_stages;
     std::vector<GatheredParameters> gathered;
     std::vector<ReducedGradients> reduced;
+    std::vector<OffloadedTensors> offloaded;
 
     /// Tasks that meet in comm number `comm`.
     std::span<const std::int32_t> members_of(std::int32_t comm) const {

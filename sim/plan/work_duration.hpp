@@ -22,6 +22,11 @@ inline Picoseconds scaled(Picoseconds part, Picoseconds length, Picoseconds whol
 
 struct WorkDuration {
     std::array<Picoseconds, spent_count> spent{};
+    /// Of collectives inside a pass.
+    Picoseconds collectives() const {
+        return spent[static_cast<std::size_t>(Spent::exposed_tp)] + spent[static_cast<std::size_t>(Spent::exposed_cp)] +
+               spent[static_cast<std::size_t>(Spent::exposed_ep)];
+    }
     Picoseconds total() const { return std::accumulate(spent.begin(), spent.end(), Picoseconds{0}); }
 };
 

@@ -46,6 +46,7 @@ Account of_spent(const Task& task, Spent spent) {
 }
 
 Account of_wait(TaskKind kind) {
+    if (kind == TaskKind::offload || kind == TaskKind::reload) return Account::exposed_offload;
     const bool pipeline = kind == TaskKind::send || kind == TaskKind::recv || kind == TaskKind::vocabulary;
     return pipeline ? Account::exposed_pp : Account::exposed_dp;
 }

@@ -71,6 +71,10 @@ std::string what(const PathSegment& s) {
             return "parameter gather over data parallel ranks";
         case TaskKind::vocabulary:
             return "collective of the vocabulary, micro-batch " + range;
+        case TaskKind::offload:
+        case TaskKind::reload:
+            return fmt::format("{} of saved tensors of micro-batch {}, stage {}",
+                               s.kind == TaskKind::offload ? "offload" : "reload", range, s.stage);
         case TaskKind::step_end:
             return "fixed work per step";
     }

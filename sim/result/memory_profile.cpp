@@ -2,34 +2,57 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace foreshard {
 
 namespace {
 
-/// A change of what is held between tasks.
+/// A change of what is held between tasks, or of the saved tensors of a stage that are on the device.
 struct HeldChange {
     Picoseconds time = 0;
     ByteCount bytes = 0;  ///< negative: freed
+    int stage = -1;       ///< of saved tensors that go to the host or come back
 };
 
-/// Freed before allocated at the same instant, so that a buffer that replaces another does not count twice.
-std::vector<HeldChange> held_changes(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline,
-                                     int rank) {
-    std::vector<HeldChange> changes;
+using Changes = std::vector<std::vector<HeldChange>>;  ///< per rank
+
+bool in_last_step(const TaskGraph& graph, std::int32_t task) {
+    return graph.asynchronous || graph.tasks[static_cast<std::size_t>(task)].step + 1 == graph.steps;
+}
+
+void add_holdings(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline, Changes& changes) {
     for (const Holding& holding : buffers.holdings) {
-        if (graph.rank_of(holding.from) != rank) continue;
-        if (graph.tasks[static_cast<std::size_t>(holding.from)].step + 1 != graph.steps) continue;
+        if (!in_last_step(graph, holding.from)) continue;
         const auto from = static_cast<std::size_t>(holding.from);
         const auto to = static_cast<std::size_t>(holding.to);
         const Picoseconds begin = holding.from_end ? timeline.end[from] : timeline.start[from];
         const Picoseconds end = holding.until_start ? timeline.start[to] : timeline.end[to];
-        changes.push_back({begin, holding.bytes});
-        changes.push_back({std::max(begin, end), -holding.bytes});
+        auto& mine = changes[static_cast<std::size_t>(graph.rank_of(holding.from))];
+        mine.push_back({begin, holding.bytes});
+        mine.push_back({std::max(begin, end), -holding.bytes});
     }
-    std::sort(changes.begin(), changes.end(), [](const HeldChange& a, const HeldChange& b) {
-        return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
-    });
+}
+
+void add_offloaded(const TaskGraph& graph, const Timeline& timeline, Changes& changes) {
+    for (const OffloadedTensors& away : graph.offloaded) {
+        if (!in_last_step(graph, away.offload)) continue;
+        auto& mine = changes[static_cast<std::size_t>(graph.rank_of(away.offload))];
+        mine.push_back({timeline.end[static_cast<std::size_t>(away.offload)], -away.bytes, away.stage});
+        mine.push_back({timeline.start[static_cast<std::size_t>(away.reload)], away.bytes, away.stage});
+    }
+}
+
+/// Freed before allocated at the same instant, so that a buffer that replaces another does not count twice.
+Changes held_changes(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline) {
+    Changes changes(static_cast<std::size_t>(graph.ranks));
+    add_holdings(graph, buffers, timeline, changes);
+    add_offloaded(graph, timeline, changes);
+    for (std::vector<HeldChange>& mine : changes) {
+        std::sort(mine.begin(), mine.end(), [](const HeldChange& a, const HeldChange& b) {
+            return std::tie(a.time, a.bytes, a.stage) < std::tie(b.time, b.bytes, b.stage);
+        });
+    }
     return changes;
 }
 
@@ -40,11 +63,12 @@ bool same_action(const Task& a, const Task& b) {
 
 class RankProfile {
 public:
-    RankProfile(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline, int rank)
+    RankProfile(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline, int rank,
+                std::vector<HeldChange> changes)
         : graph_(graph),
           buffers_(buffers),
           timeline_(timeline),
-          changes_(held_changes(graph, buffers, timeline, rank)),
+          changes_(std::move(changes)),
           in_flight_(graph.stages.size(), 0),
           saved_of_(graph.stages.size(), 0) {
         memory_.states = buffers.states[static_cast<std::size_t>(rank)];
@@ -72,6 +96,7 @@ private:
     void optimizer(std::int32_t id);
     void note(Picoseconds time, ByteCount working, std::int32_t task, ByteCount extra_states);
     void hold_until(Picoseconds time);
+    void change(const HeldChange& held);
     void point(Picoseconds time);
 
     const TaskGraph& graph_;
@@ -83,6 +108,7 @@ private:
     ByteCount saved_ = 0;
     ByteCount held_ = 0;     ///< gathered parameters, gradients on their way
     ByteCount working_ = 0;  ///< of the task at hand
+    ByteCount away_ = 0;     ///< saved tensors on the host
     std::int32_t task_ = -1;
     std::vector<int> in_flight_;       ///< micro-batches per stage
     std::vector<ByteCount> saved_of_;  ///< their saved tensors
@@ -107,12 +133,23 @@ void RankProfile::point(Picoseconds time) {
     }
 }
 
+void RankProfile::change(const HeldChange& held) {
+    if (held.stage < 0) {
+        held_ += held.bytes;
+        return;
+    }
+    saved_ += held.bytes;
+    saved_of_[static_cast<std::size_t>(held.stage)] += held.bytes;
+    away_ -= held.bytes;
+    memory_.offloaded = std::max(memory_.offloaded, away_);
+}
+
 /// Changes strictly before `time` happen while the task at hand works.
 void RankProfile::hold_until(Picoseconds time) {
     while (next_change_ < changes_.size() && changes_[next_change_].time < time) {
         const Picoseconds at = changes_[next_change_].time;
         for (; next_change_ < changes_.size() && changes_[next_change_].time == at; ++next_change_) {
-            held_ += changes_[next_change_].bytes;
+            change(changes_[next_change_]);
         }
         point(at);
     }
@@ -121,7 +158,7 @@ void RankProfile::hold_until(Picoseconds time) {
 void RankProfile::note(Picoseconds time, ByteCount working, std::int32_t task, ByteCount extra_states) {
     hold_until(time);
     for (; next_change_ < changes_.size() && changes_[next_change_].time == time; ++next_change_) {
-        held_ += changes_[next_change_].bytes;
+        change(changes_[next_change_]);
     }
     working_ = working + extra_states;
     task_ = task;
@@ -175,9 +212,12 @@ MemoryVerdict memory_verdict(const RankMemory& memory, ByteCount capacity) {
 std::vector<RankMemory> memory_profiles(const TaskGraph& graph, const BufferPlan& buffers, const Timeline& timeline,
                                         ByteCount capacity) {
     std::vector<RankMemory> all;
+    Changes changes = held_changes(graph, buffers, timeline);
     for (const Stream& stream : graph.streams) {
         if (stream.lane != Lane::compute) continue;
-        RankMemory memory = RankProfile(graph, buffers, timeline, stream.rank).walk(stream);
+        RankMemory memory = RankProfile(graph, buffers, timeline, stream.rank,
+                                        std::move(changes[static_cast<std::size_t>(stream.rank)]))
+                                .walk(stream);
         memory.reserved = std::llround(buffers.reserved_ratio * static_cast<double>(memory.peak));
         memory.device = std::min(memory.runtime + memory.reserved, capacity);
         all.push_back(std::move(memory));

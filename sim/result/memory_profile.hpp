@@ -31,6 +31,7 @@ struct RankMemory {
     Picoseconds peak_time = 0;
     std::int32_t peak_task = -1;
     std::vector<LiveSet> live;
+    ByteCount offloaded = 0;          ///< most that waits on the host, of saved tensors
     ByteCount runtime = 0;            ///< outside the allocator
     ByteCount reserved = 0;           ///< by the allocator: ratio x peak
     ByteCount device = 0;             ///< runtime + reserved, at most the card

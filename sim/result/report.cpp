@@ -70,6 +70,7 @@ void add_idle(const TaskGraph& graph, const Timeline& timeline, const std::vecto
     summary.exposed_ep_ms = mean_ms(ranks, Account::exposed_ep);
     summary.exposed_pp_ms = mean_ms(ranks, Account::exposed_pp);
     summary.exposed_dp_ms = mean_ms(ranks, Account::exposed_dp);
+    summary.exposed_offload_ms = mean_ms(ranks, Account::exposed_offload);
     summary.hidden_dp_ms = hidden_dp_ms(graph, timeline, ranks);
     double busy = 0.0;
     for (const RankReport& rank : ranks) busy += to_milliseconds(busy_time(rank.account));
@@ -181,6 +182,7 @@ std::map<std::string, double> summary_figures(const Report& report) {
         figures["learning_rate_scale"] = s.staleness->learning_rate_scale;
         figures["updates_per_s"] = s.staleness->updates_per_s;
     }
+    if (s.exposed_offload_ms > 0.0) figures["exposed_comm_ms.offload"] = s.exposed_offload_ms;
     if (s.step_time_low_ms) figures["step_time_low_ms"] = *s.step_time_low_ms;
     if (s.step_time_high_ms) figures["step_time_high_ms"] = *s.step_time_high_ms;
     if (s.runs) figures["runs"] = *s.runs;

@@ -45,6 +45,7 @@ struct Summary {
     double exposed_ep_ms = 0.0;
     double exposed_pp_ms = 0.0;
     double exposed_dp_ms = 0.0;
+    double exposed_offload_ms = 0.0;
     double hidden_dp_ms = 0.0;  ///< data-parallel communication that runs under compute, mean over ranks
     ByteCount peak_memory = 0;
     ByteCount peak_reserved = 0;

@@ -51,7 +51,8 @@ std::string step_time(const Summary& s) {
 }
 
 std::string exposed(const Summary& s) {
-    const double total = s.exposed_tp_ms + s.exposed_cp_ms + s.exposed_ep_ms + s.exposed_pp_ms + s.exposed_dp_ms;
+    const double total =
+        s.exposed_tp_ms + s.exposed_cp_ms + s.exposed_ep_ms + s.exposed_pp_ms + s.exposed_dp_ms + s.exposed_offload_ms;
     std::string parts;
     const auto add = [&](const char* axis, double ms) {
         if (ms > 0.0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", axis, milliseconds(ms));
@@ -61,6 +62,7 @@ std::string exposed(const Summary& s) {
     add("ep", s.exposed_ep_ms);
     add("pp", s.exposed_pp_ms);
     add("dp", s.exposed_dp_ms);
+    add("offload", s.exposed_offload_ms);
     if (s.hidden_dp_ms > 0.0) add("hidden dp", s.hidden_dp_ms);
     return figure("exposed communication", milliseconds(total), parts.empty() ? "" : parts);
 }

@@ -53,6 +53,7 @@ void check_not_negative(const Job& job, Rules& rules) {
                     {"decoder_first_pipeline_num_layers", plan.first_stage_layers.value_or(0)},
                     {"decoder_last_pipeline_num_layers", plan.last_stage_layers.value_or(0)},
                     {"recompute_num_layers", plan.recompute_num_layers},
+                    {"offload_activation_layers", plan.offload_activation_layers},
                     {"make_vocab_size_divisible_by", job.model.vocab_divisor},
                     {"max_position_embeddings", job.model.max_positions},
                     {"mtp_num_layers", job.model.mtp_layers}},

@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/spec/check_run.hpp"
 #include "sim/spec/data_parallel.hpp"
+#include "sim/spec/layout.hpp"
 #include "sim/spec/suggest.hpp"
 
 namespace foreshard {
@@ -99,6 +102,38 @@ void check_parameter_server(const Job& job, Rules& rules) {
     }
 }
 
+/// DeepSpeed allows offload_param at stage 3 only (runtime/zero/config.py); torch's CPUOffload moves the optimizer too.
+void check_offloaded_parameters(const Job& job, Rules& rules) {
+    const ParallelPlan& plan = job.plan;
+    if (!plan.offload_parameters) return;
+    if (!shards_parameters(plan)) {
+        rules.push_back({"offload_parameters, data_parallel, zero",
+                         fmt::format("{} with ZeRO-{} keeps whole parameters, which are not gathered from a host",
+                                     to_string(plan.data_parallel), plan.zero_stage),
+                         "--zero 3, or --data-parallel fsdp2"});
+    }
+    if (!plan.offload_optimizer) {
+        rules.push_back({"offload_parameters, offload_optimizer",
+                         "parameters on the host are updated there, so the optimizer must be there too",
+                         "--offload-optimizer"});
+    }
+}
+
+void check_offloaded_layers(const Job& job, Rules& rules) {
+    const int layers = job.plan.offload_activation_layers;
+    if (layers == 0 || !check_layout(job).empty()) return;
+    if (job.stage_times) {
+        rules.push_back({"offload_activation_layers, stage_times", "given pass times say nothing of what layers save",
+                         "leave one of them out"});
+    }
+    int largest = 0;
+    for (const StageContents& stage : stage_layout(job)) largest = std::max(largest, stage.layers);
+    if (layers <= largest) return;
+    rules.push_back({"offload_activation_layers, num_layers, pp, vpp",
+                     fmt::format("offload of {} layers of every stage, but the largest has {}", layers, largest),
+                     fmt::format("0 to {}", largest)});
+}
+
 }  // namespace
 
 void check_data_parallel(const Job& job, Rules& rules) {
@@ -110,6 +145,8 @@ void check_data_parallel(const Job& job, Rules& rules) {
     check_one_process(job, rules);
     check_parameter_server(job, rules);
     check_horovod(job, rules);
+    check_offloaded_parameters(job, rules);
+    check_offloaded_layers(job, rules);
     if (plan.prefetch_layers < 0) rules.push_back({"prefetch_layers", "must not be negative", "0 or 1"});
     if (plan.data_parallel != DataParallelKind::local_sgd) return;
     check_group("local_group_size", plan.local_group_size, replicas, rules);

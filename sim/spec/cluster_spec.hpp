@@ -30,6 +30,7 @@ struct DeviceSpec {
     BytesPerSecond memory_bandwidth;
     ByteCount usable_memory = 0;  ///< what a process can have
     int sm_count = 0;
+    BytesPerSecond host_link;  ///< measured copies to or from pinned memory, one way; 0: not known
 
     /// First-form constants: achieved share of the peak.
     double gemm_ratio = 0.0;

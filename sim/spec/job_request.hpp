@@ -77,6 +77,8 @@ struct JobRequest {
     std::optional<int> softsync;
     std::optional<int> parameter_servers;
     std::optional<bool> offload_optimizer;
+    std::optional<bool> offload_parameters;
+    std::optional<int> offload_activation_layers;
     std::optional<bool> overlap_grad_reduce;
     std::optional<bool> overlap_param_gather;
     std::optional<int> skew_steps;

@@ -43,6 +43,8 @@ void visit_plan_fields(Visit&& visit) {
     visit("softsync", &R::softsync);
     visit("parameter_servers", &R::parameter_servers);
     visit("offload_optimizer", &R::offload_optimizer);
+    visit("offload_parameters", &R::offload_parameters);
+    visit("offload_activation_layers", &R::offload_activation_layers);
     visit("overlap_grad_reduce", &R::overlap_grad_reduce);
     visit("overlap_param_gather", &R::overlap_param_gather);
     visit("skew_steps", &R::skew_steps);

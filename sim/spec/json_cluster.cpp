@@ -150,6 +150,8 @@ DeviceSpec read_device(const Json& value, const std::string& source, const std::
     read_peaks(root.object("peak_tflops"), device);
     device.memory_bandwidth =
         BytesPerSecond(root.required<double>("memory_bandwidth_GB_per_s", Range::positive) * giga);
+    device.host_link =
+        BytesPerSecond(root.optional<double>("host_link_GB_per_s", Range::positive).value_or(0.0) * giga);
     device.usable_memory = root.required<std::int64_t>("usable_memory_bytes", Range::positive);
     read_achieved(root.object("achieved"), device);
     read_kernel_table(root, device);
@@ -213,6 +215,7 @@ OrderedJson to_json(const DeviceSpec& device) {
                          {"flash_forward_ratio", device.flash_forward_ratio},
                          {"memory_ratio", device.memory_ratio},
                          {"kernel_launch_us", in_unit(device.kernel_launch.value, micro)}}}};
+    if (device.host_link.value > 0.0) out["host_link_GB_per_s"] = in_unit(device.host_link.value, giga);
     if (device.fp8_gemm_speedup) out["achieved"]["fp8_gemm_speedup"] = *device.fp8_gemm_speedup;
     if (device.fp4_gemm_speedup) out["achieved"]["fp4_gemm_speedup"] = *device.fp4_gemm_speedup;
     if (!device.kernels_id.empty()) out["kernels"] = device.kernels_id;

@@ -203,6 +203,8 @@ void write_data_parallel(const ParallelPlan& plan, OrderedJson& out) {
     if (plan.softsync > 0) out["softsync"] = plan.softsync;
     if (uses_parameter_server(plan)) out["parameter_servers"] = plan.parameter_servers;
     out["offload_optimizer"] = plan.offload_optimizer;
+    if (plan.offload_parameters) out["offload_parameters"] = true;
+    if (plan.offload_activation_layers > 0) out["offload_activation_layers"] = plan.offload_activation_layers;
 }
 
 }  // namespace

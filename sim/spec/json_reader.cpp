@@ -135,10 +135,9 @@ std::optional<T> number_in_range(const Json& value, Range range) {
 
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& source) {
-    if (text.size() > input_file_limit_bytes) {
-        throw UnreadableFile(source, "",
-                             fmt::format("is larger than the limit of {} MiB", input_file_limit_bytes >> 20));
+Json parse_json(std::string_view text, const std::string& source, std::size_t limit_bytes) {
+    if (text.size() > limit_bytes) {
+        throw UnreadableFile(source, "", fmt::format("is larger than the limit of {} MiB", limit_bytes >> 20));
     }
     check_nesting(text, source);
     try {
@@ -148,8 +147,8 @@ Json parse_json(std::string_view text, const std::string& source) {
     }
 }
 
-Json read_json_file(const std::string& path) {
-    return parse_json(read_text_file(path), path);
+Json read_json_file(const std::string& path, std::size_t limit_bytes) {
+    return parse_json(read_text_file(path, limit_bytes), path, limit_bytes);
 }
 
 JsonObject::JsonObject(const Json& value, std::string source, std::string path)

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/spec/text_file.hpp"
+
 /// Reading JSON that people wrote: limits, exact places in messages, no key that is silently ignored.
 namespace foreshard {
 
@@ -16,12 +18,12 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  ///< for output: keys in the order in which they are documented
 
 /// @param source file name for messages
-/// @throws UnreadableFile for text over 16 MiB, nested deeper than 64 levels, or that is no JSON
+/// @throws UnreadableFile for text over the limit, nested deeper than 64 levels, or that is no JSON
 /// @throws InputError for a key that stands twice in an object
-Json parse_json(std::string_view text, const std::string& source);
+Json parse_json(std::string_view text, const std::string& source, std::size_t limit_bytes = input_file_limit_bytes);
 
 /// read_text_file, then parse_json.
-Json read_json_file(const std::string& path);
+Json read_json_file(const std::string& path, std::size_t limit_bytes = input_file_limit_bytes);
 
 enum class Range { any, not_negative, positive, ratio };  ///< ratio: 0 to 1
 

@@ -123,6 +123,9 @@ struct ParallelPlan {
     int softsync = 0;                    ///< async SGD: the server updates after floor(learners / n) gradients
     int parameter_servers = 1;           ///< shards of the parameter server, a host each
     bool offload_optimizer = false;      ///< optimizer states and update on the host
+    bool offload_parameters = false;     ///< shards of the parameters on the host, copied in before every gather
+    /// First layers of every stage whose saved tensors wait on the host from forward to backward.
+    int offload_activation_layers = 0;
 
     Precision precision = Precision::bf16;
     std::string order = "tp-cp-ep-dp-pp";  ///< axes, inner to outer

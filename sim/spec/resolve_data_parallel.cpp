@@ -175,6 +175,8 @@ private:
             plan_.parameter_servers = value_or_assume(request_.parameter_servers, "parameter_servers", 1);
         }
         plan_.offload_optimizer = flag_or_assume(request_.offload_optimizer, "offload_optimizer", false);
+        plan_.offload_parameters = request_.offload_parameters.value_or(false);
+        plan_.offload_activation_layers = request_.offload_activation_layers.value_or(0);
     }
 
     const JobRequest& request_;

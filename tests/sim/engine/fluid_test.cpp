@@ -163,6 +163,103 @@ TEST(Contention, OversubscribedLeavesSlowWhatCrossesThem) {
     EXPECT_EQ(evaluate(job).timeline.step_time(), flat.timeline.step_time()) << "both nodes on one leaf";
 }
 
+/// Tensor parallel pairs across two nodes, one ring through every NIC.
+JobRequest pairs_across_nodes() {
+    JobRequest request = test::tiny_request(1, 2);
+    request.model = "gpt3-6.7b";
+    request.num_layers = 4;
+    request.gpus = 16;
+    request.tp = 2;
+    request.dp = 8;
+    request.gbs = 16;
+    request.order = "cp-ep-dp-pp-tp";
+    request.contention = "links";
+    return request;
+}
+
+double step_over_leaves(double oversubscription) {
+    Job job = test::valid_job(pairs_across_nodes());
+    job.cluster.leaf = LeafTier{1, oversubscription, false};
+    return static_cast<double>(evaluate(job).timeline.step_time());
+}
+
+TEST(Contention, CollectivesInsidePassesTakeTheirShareOfALeaf) {
+    Job job = test::valid_job(pairs_across_nodes());
+    const auto flat = static_cast<double>(evaluate(job).timeline.step_time());
+    EXPECT_EQ(step_over_leaves(1.0), flat);
+    // Eight rings through one uplink: once it is full, their time grows with the oversubscription and nothing else
+    // does.
+    const double at_8 = step_over_leaves(8.0);
+    const double at_16 = step_over_leaves(16.0);
+    const double at_32 = step_over_leaves(32.0);
+    EXPECT_GT(at_8, 1.1 * flat);
+    EXPECT_NEAR((at_32 - at_16) / (at_16 - at_8), 2.0, 1e-6);
+}
+
+/// Two replicas whose tensor parallel groups share one link that either could fill: every exposed collective takes
+/// twice as long, and kernels as long as before.
+TEST(Contention, TwoGroupsOnOneLinkHalve) {
+    JobRequest request = test::tiny_request(1, 4);
+    request.model = "gpt3-6.7b";
+    request.num_layers = 6;
+    request.gpus = 4;
+    request.tp = 2;
+    request.dp = 2;
+    request.gbs = 8;
+    request.no_symmetry = true;
+    const Evaluation e = evaluate(test::valid_job(request));
+    ASSERT_EQ(e.graph.ranks, 2);
+    FlowMap map;
+    map.capacity = {1.0};
+    map.uses = {{0, 1.0}};
+    map.flows = {Flow{0.0, 0, 0}, Flow{1.0, 0, 1}};
+    map.flow_of_comm.assign(e.graph.comms.size(), 0);
+    for (const Task& task : e.graph.tasks) map.flow_of_task.push_back(task.kind == TaskKind::pass ? 1 : -1);
+    for (const bool full : {false, true}) {
+        const Timeline shared = simulate_fluid(e.graph, e.durations, map, {full, e.job.cluster.device.sm_count});
+        int passes = 0;
+        for (std::size_t i = 0; i < e.graph.tasks.size(); ++i) {
+            if (e.graph.tasks[i].kind != TaskKind::pass) continue;
+            const WorkDuration& work = e.durations.works[static_cast<std::size_t>(e.graph.tasks[i].work)];
+            ASSERT_GT(work.collectives(), 0);
+            EXPECT_EQ(shared.end[i] - shared.start[i], work.total() + work.collectives());
+            ++passes;
+        }
+        EXPECT_EQ(passes, 16);
+    }
+}
+
+/// Reductions over NVLink beside tensor parallel collectives: both get slower, kernels do not.
+TEST(Contention, ReductionsAndTensorParallelCollectivesShareNvlink) {
+    JobRequest request;
+    request.model = "gpt3-6.7b";
+    request.num_layers = 8;
+    request.cluster = "dgx-a100-80g";
+    request.software = "megatron-core-te";
+    request.precision = "bf16";
+    request.gpus = 8;
+    request.tp = 4;
+    request.dp = 2;
+    request.gbs = 4;
+    request.overlap_grad_reduce = true;
+    const Evaluation off = evaluate(test::valid_job(request));
+    request.contention = "links";
+    const Evaluation links = evaluate(test::valid_job(request));
+    EXPECT_GT(links.timeline.step_time(), off.timeline.step_time());
+    Picoseconds longer = 0;
+    for (std::size_t i = 0; i < links.graph.tasks.size(); ++i) {
+        const Task& task = links.graph.tasks[i];
+        if (task.kind != TaskKind::pass) continue;
+        const WorkDuration& work = links.durations.works[static_cast<std::size_t>(task.work)];
+        const Picoseconds took = links.timeline.end[i] - links.timeline.start[i];
+        EXPECT_GE(took, work.total());
+        // Two flows that share a port get half of it at least.
+        EXPECT_LE(took, work.total() + work.collectives() + 8);
+        longer += took - work.total();
+    }
+    EXPECT_GT(longer, 0);
+}
+
 TEST(Variability, ASlowRankHoldsUpItsReplicaAndThroughTheReductionAll) {
     JobRequest request = test::tiny_request(2, 8);
     request.gpus = 8;

@@ -1,0 +1,327 @@
+#include "sim/result/spans.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace foreshard {
+
+namespace {
+
+SpanLane lane_of(Lane lane) {
+    switch (lane) {
+        case Lane::compute:
+            return SpanLane::compute;
+        case Lane::send_forward:
+        case Lane::recv_forward:
+        case Lane::send_backward:
+        case Lane::recv_backward:
+        case Lane::vocabulary:
+            return SpanLane::p2p;
+        case Lane::dp:
+        case Lane::dp_replica:
+        case Lane::embedding:
+            return SpanLane::dp;
+    }
+    return SpanLane::other;
+}
+
+SpanKind of_pass(Pass pass) {
+    switch (pass) {
+        case Pass::forward:
+            return SpanKind::forward;
+        case Pass::backward:
+            return SpanKind::backward;
+        case Pass::input_grad:
+            return SpanKind::input_grad;
+        case Pass::weight_grad:
+            return SpanKind::weight_grad;
+        case Pass::vocab_forward:
+        case Pass::vocab_backward:
+            return SpanKind::vocabulary;
+    }
+    return SpanKind::other;
+}
+
+SpanKind of_task(const Task& task) {
+    switch (task.kind) {
+        case TaskKind::pass:
+            return of_pass(task.pass);
+        case TaskKind::send:
+        case TaskKind::recv:
+            return SpanKind::p2p;
+        case TaskKind::grad_reduce:
+        case TaskKind::embedding_reduce:
+        case TaskKind::param_gather:
+            return SpanKind::dp;
+        case TaskKind::optimizer:
+            return SpanKind::optimizer;
+        case TaskKind::vocabulary:
+            return SpanKind::vocabulary;
+        case TaskKind::step_end:
+            return SpanKind::host;
+    }
+    return SpanKind::other;
+}
+
+/// A span before it has a row.
+struct Piece {
+    Picoseconds start = 0;
+    Picoseconds end = 0;
+    std::int32_t task = 0;
+    SpanLane lane = SpanLane::compute;
+    SpanKind kind = SpanKind::other;
+};
+
+class SpanBuilder {
+public:
+    SpanBuilder(const TaskGraph& graph, const Timeline& timeline) : graph_(graph), timeline_(timeline) {}
+
+    SpanTable build() {
+        number_chunks();
+        last_span_.assign(graph_.tasks.size(), none);
+        first_span_.assign(graph_.tasks.size(), none);
+        for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
+        connect();
+        for (const Picoseconds end : table_.end) table_.finish = std::max(table_.finish, end);
+        table_.names_lack_microbatch = true;
+        table_.window_begin = timeline_.window_start;
+        table_.window_end = timeline_.window_end;
+        return std::move(table_);
+    }
+
+private:
+    /// All that decides a name but the micro-batch's number: whether there is one, the collective, part of a task or
+    /// not.
+    using NameKey = std::tuple<TaskKind, Pass, std::int32_t, bool, int, SpanKind, bool>;
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+    void number_chunks();
+    void add_rank(int rank);
+    void add_pieces_of(std::int32_t id);
+    void add_part(std::int32_t id, Spent spent, Picoseconds end);
+    void add_rows(int rank);
+    void add_row(int rank, SpanLane lane, int overflow, const std::vector<Piece>& pieces);
+    void add_span(int rank, const Piece& piece);
+    std::int32_t name_of(const Piece& piece, bool part_of_task);
+    void connect();
+    void add_inputs(std::int32_t id);
+    void add_input(std::int32_t task) {
+        if (last_span_[static_cast<std::size_t>(task)] == none) return;
+        table_.inputs.push_back(last_span_[static_cast<std::size_t>(task)]);
+    }
+    Picoseconds part(std::int32_t id, Spent spent) const;
+    int collective_of(const Task& task) const {
+        if (task.comm < 0) return -1;
+        const Comm& comm = graph_.comms[static_cast<std::size_t>(task.comm)];
+        return static_cast<int>(graph_.comm_classes[static_cast<std::size_t>(comm.comm_class)].kind);
+    }
+
+    const TaskGraph& graph_;
+    const Timeline& timeline_;
+    SpanTable table_;
+    std::vector<std::int16_t> chunk_of_;     ///< [rank * stages + stage]
+    std::vector<Piece> pieces_;              ///< of the rank at hand
+    std::vector<std::uint32_t> last_span_;   ///< per task: the span that ends it
+    std::vector<std::uint32_t> first_span_;  ///< per task: the span that starts it
+    std::map<NameKey, std::int32_t> name_ids_;
+};
+
+void SpanBuilder::number_chunks() {
+    const std::size_t stages = graph_.stages.size();
+    chunk_of_.assign(static_cast<std::size_t>(graph_.ranks) * stages, -1);
+    for (std::size_t rank = 0; rank < graph_.rank_stages.size(); ++rank) {
+        std::int16_t chunk = 0;
+        for (const int stage : graph_.rank_stages[rank]) {
+            chunk_of_[rank * stages + static_cast<std::size_t>(stage)] = chunk++;
+        }
+    }
+}
+
+/// Of a task that took longer or shorter than its work alone, parts keep their shares.
+Picoseconds SpanBuilder::part(std::int32_t id, Spent spent) const {
+    const auto i = static_cast<std::size_t>(id);
+    const std::int32_t work = graph_.tasks[i].work;
+    if (work < 0 || timeline_.works.empty()) return 0;
+    const WorkDuration& duration = timeline_.works[static_cast<std::size_t>(work)];
+    return scaled(duration.spent[static_cast<std::size_t>(spent)], timeline_.end[i] - timeline_.start[i],
+                  duration.total());
+}
+
+void SpanBuilder::add_part(std::int32_t id, Spent spent, Picoseconds end) {
+    const Picoseconds length = part(id, spent);
+    if (length <= 0) return;
+    const SpanLane lane = spent == Spent::exposed_tp ? SpanLane::tp : SpanLane::cp_ep;
+    const SpanKind kind = spent == Spent::exposed_tp   ? SpanKind::tp
+                          : spent == Spent::exposed_cp ? SpanKind::cp
+                                                       : SpanKind::ep;
+    pieces_.push_back({end - length, end, id, lane, kind});
+}
+
+void SpanBuilder::add_pieces_of(std::int32_t id) {
+    const auto i = static_cast<std::size_t>(id);
+    const Task& task = graph_.tasks[i];
+    const SpanLane lane = lane_of(graph_.stream_of(id).lane);
+    Picoseconds start = timeline_.start[i];
+    const Picoseconds end = timeline_.end[i];
+    const Picoseconds recompute = part(id, Spent::recompute);
+    if (recompute > 0) pieces_.push_back({start, start + recompute, id, lane, SpanKind::recompute});
+    start += recompute;
+    pieces_.push_back({start, end, id, lane, of_task(task)});
+    Picoseconds at = end;
+    for (const Spent spent : {Spent::exposed_ep, Spent::exposed_cp, Spent::exposed_tp}) {
+        add_part(id, spent, at);
+        at -= part(id, spent);
+    }
+}
+
+void SpanBuilder::add_rank(int rank) {
+    const RankPlace& place = graph_.places[static_cast<std::size_t>(rank)];
+    const std::string replica = place.replica >= 0 ? fmt::format(" dp {}", place.replica) : "";
+    table_.ranks.push_back({rank, place.pp, place.replica, fmt::format("PP{}{}", place.pp, replica)});
+    pieces_.clear();
+    for (const Stream& stream : graph_.streams) {
+        if (stream.rank != rank) continue;
+        for (std::int32_t id = stream.first; id < stream.last; ++id) add_pieces_of(id);
+    }
+    add_rows(rank);
+}
+
+/// First fit per lane: a row for what runs side by side.
+void SpanBuilder::add_rows(int rank) {
+    const auto before = [](const Piece& a, const Piece& b) {
+        return a.lane != b.lane ? a.lane < b.lane : a.start != b.start ? a.start < b.start : a.end < b.end;
+    };
+    std::stable_sort(pieces_.begin(), pieces_.end(), before);
+    for (std::size_t first = 0; first < pieces_.size();) {
+        const SpanLane lane = pieces_[first].lane;
+        std::vector<std::vector<Piece>> rows;
+        for (; first < pieces_.size() && pieces_[first].lane == lane; ++first) {
+            const Piece& piece = pieces_[first];
+            const auto fits = [&](const std::vector<Piece>& row) { return row.back().end <= piece.start; };
+            const auto row = std::find_if(rows.begin(), rows.end(), fits);
+            if (row == rows.end()) {
+                rows.push_back({piece});
+            } else {
+                row->push_back(piece);
+            }
+        }
+        for (std::size_t r = 0; r < rows.size(); ++r) add_row(rank, lane, static_cast<int>(r), rows[r]);
+    }
+}
+
+void SpanBuilder::add_row(int rank, SpanLane lane, int overflow, const std::vector<Piece>& pieces) {
+    SpanRow row;
+    row.rank = rank;
+    row.lane = lane;
+    row.overflow = overflow;
+    row.first = table_.size();
+    row.name = overflow == 0 ? std::string(to_string(lane)) : fmt::format("{} {}", to_string(lane), overflow + 1);
+    for (const Piece& piece : pieces) add_span(rank, piece);
+    row.last = table_.size();
+    table_.rows.push_back(std::move(row));
+}
+
+void SpanBuilder::add_span(int rank, const Piece& piece) {
+    const Task& task = graph_.tasks[static_cast<std::size_t>(piece.task)];
+    const auto span = static_cast<std::uint32_t>(table_.size());
+    const auto i = static_cast<std::size_t>(piece.task);
+    const bool part_of_task =
+        piece.kind == SpanKind::recompute || piece.lane != lane_of(graph_.stream_of(piece.task).lane);
+    if (!part_of_task) last_span_[i] = span;
+    if (first_span_[i] == none || piece.kind == SpanKind::recompute) first_span_[i] = span;
+    table_.start.push_back(piece.start);
+    table_.end.push_back(piece.end);
+    table_.kind.push_back(piece.kind);
+    table_.stage.push_back(static_cast<std::int16_t>(task.stage));
+    const std::size_t stages = graph_.stages.size();
+    const bool known = task.stage >= 0 && static_cast<std::size_t>(task.stage) < stages && !is_vocabulary(task.pass) &&
+                       task.kind != TaskKind::vocabulary;
+    const auto place = static_cast<std::size_t>(rank) * stages + static_cast<std::size_t>(known ? task.stage : 0);
+    table_.chunk.push_back(known ? chunk_of_[place] : std::int16_t{-1});
+    table_.step.push_back(static_cast<std::int16_t>(task.step));
+    table_.microbatch.push_back(task.microbatch);
+    table_.task.push_back(piece.task);
+    table_.comm.push_back(part_of_task ? -1 : task.comm);
+    table_.name.push_back(name_of(piece, part_of_task));
+}
+
+/// Spans that differ in their micro-batch only share a name.
+std::int32_t SpanBuilder::name_of(const Piece& piece, bool part_of_task) {
+    const Task& task = graph_.tasks[static_cast<std::size_t>(piece.task)];
+    const NameKey key = {task.kind,           task.pass,  task.stage,  task.microbatch >= 0,
+                         collective_of(task), piece.kind, part_of_task};
+    const auto [found, added] = name_ids_.try_emplace(key, static_cast<std::int32_t>(table_.names.size()));
+    if (added) {
+        std::string name = task_name(graph_, piece.task);
+        if (task.microbatch >= 0) name.erase(name.find_last_not_of("0123456789") + 1);
+        table_.names.push_back(part_of_task ? fmt::format("{} {}", to_string(piece.kind), name) : name);
+    }
+    return found->second;
+}
+
+/// In-rank edges, the task before in the same stream, and for a receive its send.
+void SpanBuilder::add_inputs(std::int32_t id) {
+    const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+    for (std::uint32_t d = 0; d < task.deps; ++d) add_input(graph_.deps[task.first_dep + d]);
+    const auto i = static_cast<std::size_t>(id);
+    // Messages of a stream may start while earlier ones are still in flight.
+    const bool waited = graph_.stream_of(id).first < id && timeline_.end[i - 1] <= timeline_.start[i];
+    if (waited) add_input(id - 1);
+    if (task.kind != TaskKind::recv) return;
+    const auto members = graph_.members_of(task.comm);
+    if (members.size() == 2) add_input(members[0]);
+}
+
+void SpanBuilder::connect() {
+    table_.first_input.reserve(table_.size() + 1);
+    for (std::size_t span = 0; span < table_.size(); ++span) {
+        table_.first_input.push_back(static_cast<std::uint32_t>(table_.inputs.size()));
+        const std::int32_t id = table_.task[span];
+        const auto i = static_cast<std::size_t>(id);
+        if (first_span_[i] == span) {
+            add_inputs(id);
+        } else if (last_span_[i] == span) {
+            table_.inputs.push_back(first_span_[i]);  // the recomputation in front
+        }
+    }
+    table_.first_input.push_back(static_cast<std::uint32_t>(table_.inputs.size()));
+}
+
+}  // namespace
+
+std::string_view to_string(SpanKind kind) {
+    static constexpr std::array<std::string_view, span_kind_count> names = {
+        "forward", "backward", "input grad", "weight grad", "recompute", "vocabulary", "optimizer", "host",
+        "tp",      "cp",       "ep",         "p2p",         "dp",        "offload",    "other"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(SpanLane lane) {
+    static constexpr std::array<std::string_view, 6> names = {"compute", "TP", "CP/EP", "p2p", "DP", "other"};
+    return names[static_cast<std::size_t>(lane)];
+}
+
+bool is_compute(SpanKind kind) {
+    return kind <= SpanKind::host;
+}
+
+char letter(SpanKind kind) {
+    static constexpr std::string_view letters = "FBIWRSOHTCEPDM?";
+    return letters[static_cast<std::size_t>(kind)];
+}
+
+SpanTable make_spans(const TaskGraph& graph, const Timeline& timeline) {
+    return SpanBuilder(graph, timeline).build();
+}
+
+std::string span_name(const SpanTable& spans, std::size_t span) {
+    const std::string& name = spans.names[static_cast<std::size_t>(spans.name[span])];
+    const std::int32_t microbatch = spans.microbatch[span];
+    return spans.names_lack_microbatch && microbatch >= 0 ? fmt::format("{}{}", name, microbatch) : name;
+}
+
+}  // namespace foreshard

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/spec/job_request.hpp"
+
+/// Reads what a search over plans found (foreshard.search).
+namespace foreshard {
+
+/// One plan of a search.
+struct SearchPlan {
+    JobRequest request;                       ///< the search's job with this plan, ready to be resolved
+    std::map<std::string, std::string> plan;  ///< as the file says it: "tp" -> "8", "schedule" -> "1f1b", "mbs" -> "2"
+    std::map<std::string, double> figures;    ///< of its summary, named as summary_figures does
+    bool fits = true;                         ///< into memory
+    std::string infeasible;                   ///< why it cannot run; empty when it can
+    std::optional<double> figure(const std::string& key) const;
+};
+
+struct SearchResult {
+    std::string name;  ///< of the file
+    std::string space;
+    std::int64_t evaluated = 0;  ///< plans whose closed form was computed
+    std::int64_t pruned = 0;
+    std::int64_t simulated = 0;
+    int threads = 0;
+    std::optional<double> estimate_elapsed_s;
+    std::optional<double> elapsed_s;
+    std::vector<SearchPlan> plans;                   ///< best first, then those that are listed as infeasible
+    std::map<std::string, std::int64_t> infeasible;  ///< reason: how many plans
+    std::vector<std::size_t>
+        pareto;  ///< of the plans that fit, those that none beats in throughput and peak memory; by memory
+};
+
+/// @throws UnreadableFile when the file cannot be opened or is no JSON, InputError naming the JSON path of what is
+/// wrong
+SearchResult read_search(const std::string& path);
+
+/// The same from text. @param name how messages call it
+SearchResult parse_search(const std::string& name, const std::string& text);
+
+}  // namespace foreshard
