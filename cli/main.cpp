@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
+#include "cli/compare.hpp"
 #include "cli/completion.hpp"
 #include "cli/export.hpp"
 #include "cli/fit.hpp"
@@ -32,6 +33,7 @@ struct Arguments {
     FitOptions fit;
     ValidateOptions validate;
     ExportOptions exported;
+    CompareOptions compared;
     std::string schema;
     std::string shell;
 };
@@ -75,6 +77,20 @@ void add_validate_command(CLI::App& app, ValidateOptions& options) {
                         "Exit with 5 if this holds, e.g. 'step_time.median_abs_pct>5'");
 }
 
+void add_compare_command(CLI::App& app, CompareOptions& options) {
+    CLI::App* command = add_command(app, "compare", "Say why one step takes longer than another.",
+                                    "Example:\n  foreshard compare gpt3-175b-selene-64 my-job.json trace.json.gz\n");
+    command
+        ->add_option("runs", options.inputs, "Plan ids, job files, reports or traces; the first is compared with each")
+        ->required();
+    command->add_option("--json", options.json_file, "Write foreshard.comparison; '-' is standard output")
+        ->type_name("FILE");
+    command
+        ->add_option("--fail-on-regression", options.regression,
+                     "Exit with 5 when a step is longer than the first by more than this, e.g. 2%")
+        ->type_name("PERCENT");
+}
+
 void add_export_command(CLI::App& app, ExportOptions& options) {
     CLI::App* command = add_command(app, "export", "Write the schedule of a job for other programs.",
                                     "Example:\n  foreshard export --format schedule-csv --model llama3-8b \\\n"
@@ -115,6 +131,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     catalog->add_option("id", arguments.catalog.id, "Print this entry");
     catalog->add_flag("--json", arguments.catalog.json, "Print the list as JSON");
 
+    add_compare_command(app, arguments.compared);
+
     add_export_command(app, arguments.exported);
 
     add_validate_command(app, arguments.validate);
@@ -123,7 +141,9 @@ void add_commands(CLI::App& app, Arguments& arguments) {
 
     CLI::App* schema =
         add_command(app, "schema", "Print the JSON Schema of a file format.", "Example:\n  foreshard schema model\n");
-    schema->add_option("name", arguments.schema, "model, cluster, device, fabric, kernels, software or job")
+    schema
+        ->add_option("name", arguments.schema,
+                     "model, cluster, device, fabric, kernels, software, job, report, search or comparison")
         ->required();
 
     CLI::App* completion = add_command(app, "completion", "Print a completion script.",
@@ -135,6 +155,7 @@ ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
     if (app.got_subcommand("simulate")) return run(View::simulate, arguments.run);
     if (app.got_subcommand("memory")) return run(View::memory, arguments.run);
     if (app.got_subcommand("explain")) return run(View::explain, arguments.run);
+    if (app.got_subcommand("compare")) return run_compare(arguments.compared);
     if (app.got_subcommand("export")) return run_export(arguments.exported);
     if (app.got_subcommand("validate")) return run_validate(arguments.validate);
     if (app.got_subcommand("fit")) return run_fit(arguments.fit);

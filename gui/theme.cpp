@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -49,14 +50,22 @@ QColor of(const Palette& palette, SpanKind kind) {
     return {};
 }
 
+/// Relative luminance of WCAG 2.
+double luminance(const QColor& color) {
+    const auto linear = [](double channel) {
+        return channel <= 0.04045 ? channel / 12.92 : std::pow((channel + 0.055) / 1.055, 2.4);
+    };
+    return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
+}
+
 Theme lightTheme() {
     return {ThemeKind::light, "#FFFFFF", "#F7F8FA", "#1B1F24", "#5B6570", "#D8DCE1",
-            "#F2F2F2",        "#0072B2", "#B00020", "#0072B2", "#D55E00"};
+            "#DDE2E8",        "#0072B2", "#B00020", "#0072B2", "#D55E00"};
 }
 
 Theme darkTheme() {
     return {ThemeKind::dark, "#16191D", "#1D2126", "#E8EAED", "#A0A8B2", "#3A4048",
-            "#23272E",       "#56B4E9", "#FF8A80", "#56B4E9", "#E69F00"};
+            "#39414B",       "#56B4E9", "#FF8A80", "#56B4E9", "#E69F00"};
 }
 
 Theme highContrastTheme() {
@@ -88,8 +97,9 @@ QColor Theme::fill(SpanKind spanKind, int chunk) const {
     return steps == 0 ? color : color.lighter(100 + 12 * steps);
 }
 
-QColor Theme::label(SpanKind spanKind) const {
-    return fill(spanKind).lightnessF() < 0.4 && spanKind != SpanKind::weight_grad ? Qt::white : Qt::black;
+QColor Theme::label(SpanKind spanKind, int chunk) const {
+    const QColor ground = fill(spanKind, chunk);
+    return contrast(ground, Qt::white) > contrast(ground, Qt::black) ? Qt::white : Qt::black;
 }
 
 Qt::BrushStyle Theme::pattern(SpanKind kind) {
@@ -108,6 +118,12 @@ Qt::BrushStyle Theme::pattern(SpanKind kind) {
 const Theme& theme(ThemeKind kind) {
     static const std::array<Theme, 3> themes = {lightTheme(), darkTheme(), highContrastTheme()};
     return themes[static_cast<std::size_t>(kind)];
+}
+
+double contrast(const QColor& a, const QColor& b) {
+    const double lighter = std::max(luminance(a), luminance(b));
+    const double darker = std::min(luminance(a), luminance(b));
+    return (lighter + 0.05) / (darker + 0.05);
 }
 
 QFont viewFont(double scale) {

@@ -21,13 +21,16 @@ struct Theme {
 
     /// Fill of a span; chunks of one rank differ by shade (four steps).
     QColor fill(SpanKind kind, int chunk = 0) const;
-    /// Of text on such a fill.
-    QColor label(SpanKind kind) const;
+    /// Of text on such a fill: black or white, whichever stands out more; their contrast is then at least 4.5 to 1.
+    QColor label(SpanKind kind, int chunk = 0) const;
     /// Qt::SolidPattern, or the hatch that tells the kind without colour.
     static Qt::BrushStyle pattern(SpanKind kind);
 };
 
 const Theme& theme(ThemeKind kind);
+
+/// WCAG 2 contrast of two colours: 1 (equal) to 21 (black and white).
+double contrast(const QColor& a, const QColor& b);
 
 /// DejaVu Sans at the size that the application uses, so that pictures are the same everywhere.
 QFont viewFont(double scale = 1.0);

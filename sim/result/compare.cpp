@@ -249,16 +249,18 @@ int window_step(const SpanTable& spans) {
 std::vector<SettingDifference> differing_settings(const Run& a, const Run& b) {
     const std::map<std::string, std::string> of_a = values_of(a);
     const std::map<std::string, std::string> of_b = values_of(b);
+    const bool imported = a.source == RunSource::imported || b.source == RunSource::imported;
     std::vector<SettingDifference> differences;
     for (const std::string& setting : a.settings) {
         const auto [name, value] = name_and_value(setting);
         const auto other = of_b.find(name);
+        if (other == of_b.end() && imported) continue;
         const std::string other_value = other == of_b.end() ? "" : other->second;
         if (other_value != value) differences.push_back({name, value, other_value});
     }
     for (const std::string& setting : b.settings) {
         const auto [name, value] = name_and_value(setting);
-        if (!of_a.contains(name)) differences.push_back({name, "", value});
+        if (!of_a.contains(name) && !imported) differences.push_back({name, "", value});
     }
     return differences;
 }

@@ -53,6 +53,7 @@ struct Comparison {
 Comparison compare(const Run& a, const Run& b);
 
 /// Settings that differ, in the order of A's, then those that B alone has. "tp 8" is the setting "tp" of value "8".
+/// Traces say little about what was run: of imported runs only settings that both have are compared.
 std::vector<SettingDifference> differing_settings(const Run& a, const Run& b);
 
 /// The step that a run's figures are taken from: the one most of the window's compute time belongs to.

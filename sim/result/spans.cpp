@@ -25,6 +25,9 @@ SpanLane lane_of(Lane lane) {
         case Lane::dp_replica:
         case Lane::embedding:
             return SpanLane::dp;
+        case Lane::offload:
+        case Lane::reload:
+            return SpanLane::other;
     }
     return SpanLane::other;
 }
@@ -63,6 +66,9 @@ SpanKind of_task(const Task& task) {
             return SpanKind::vocabulary;
         case TaskKind::step_end:
             return SpanKind::host;
+        case TaskKind::offload:
+        case TaskKind::reload:
+            return SpanKind::offload;
     }
     return SpanKind::other;
 }

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <QPainter>
+
+#include "gui/timeline/timeline_frame.hpp"
+
+/// What lies over the rows: light, selection, arrows, critical path, cursor and marks.
+namespace foreshard::gui {
+
+/// Everything below in one call, clipped to the rows.
+void paintOverlays(QPainter& painter, const TimelineFrame& frame);
+
+/// Outlines of the first run's spans over the second's (mode overlay).
+void paintPredicted(QPainter& painter, const TimelineFrame& frame);
+/// The lit micro-batch on all ranks.
+void paintLight(QPainter& painter, const TimelineFrame& frame);
+void paintCriticalPath(QPainter& painter, const TimelineFrame& frame);
+/// Box of the selected span with arrows from what it waited for and to what waits for it, or gap with its chain, or
+/// area.
+void paintSelection(QPainter& painter, const TimelineFrame& frame);
+/// Lines at the cursor and the marks, with times between them.
+void paintLines(QPainter& painter, const TimelineFrame& frame);
+
+}  // namespace foreshard::gui

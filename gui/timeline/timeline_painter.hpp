@@ -1,0 +1,23 @@
+#pragma once
+
+#include <QPainter>
+
+#include "gui/timeline/label_atlas.hpp"
+#include "gui/timeline/minimap.hpp"
+#include "gui/timeline/timeline_frame.hpp"
+
+namespace foreshard::gui {
+
+/// A whole frame: minimap, ruler, rows, what lies over them, legend.
+/// @param minimap of minimapImage, as wide as the frame's
+/// @param scale pixels of the image per unit of the painter
+void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
+                   double scale);
+
+/// What is drawn when no run is open.
+void paintEmptyTimeline(QPainter& painter, const Theme& theme, QRect area, double fontScale);
+
+/// Pixels that everything but the rows takes from the height.
+int heightAroundRows(const TimelineMetrics& metrics);
+
+}  // namespace foreshard::gui
