@@ -111,6 +111,7 @@ UnitRun RankWork::unit_run(int stage, int unit, StagePass& pass, int microbatch)
 void RankWork::run_ops(std::span<const Op> ops, UnitRun& run) {
     for (const Op& op : ops) {
         if (options_.op_log != nullptr) options_.op_log->emplace_back(op.name);
+        run.op = op.name;
         find_kernel(op.name)(run);
     }
 }
