@@ -31,8 +31,8 @@ void softmax(UnitRun& run) {
 
 /// Run again for selective recomputation it gives the context that is still there; probabilities are what is wanted.
 void context(UnitRun& run) {
-    const Tensor known = run.tensor(Slot::context);
-    const Tensor out = known ? known : run.make(Slot::context, run.tokens(), run.rank.shapes.query);
+    const bool known = run.has(Slot::context);
+    const Tensor out = known ? run.tensor(Slot::context) : run.make(Slot::context, run.tokens(), run.rank.shapes.query);
     run.device().attention_context(run.rank.attention, run.tensor(Slot::qkv), run.tensor(Slot::scores), out);
     if (!run.keeps_scores && !known) run.drop(Slot::scores);
 }

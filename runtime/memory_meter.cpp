@@ -64,7 +64,7 @@ Buffer::Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t
     : device_(&device), meter_(&meter), kind_(kind), tensor_{nullptr, rows, columns} {
     tensor_.data = device.allocate(static_cast<std::size_t>(bytes()));
     meter.count(kind, bytes());
-    device.fill(tensor_, std::numeric_limits<double>::quiet_NaN());
+    if (meter.poison() == Poison::on) device.fill(tensor_, std::numeric_limits<double>::quiet_NaN());
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
@@ -82,7 +82,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 void Buffer::reset() {
     if (!tensor_) return;
-    device_->fill(tensor_, std::numeric_limits<double>::quiet_NaN());
+    if (meter_->poison() == Poison::on) device_->fill(tensor_, std::numeric_limits<double>::quiet_NaN());
     meter_->count(kind_, -bytes());
     device_->release(tensor_.data, static_cast<std::size_t>(bytes()));
     tensor_ = {};

@@ -28,9 +28,14 @@ struct MemoryUse {
     std::int64_t of(MemoryKind kind) const { return bytes[static_cast<std::size_t>(kind)]; }
 };
 
+/// Whether fresh and freed tensors are filled with NaN, so that a use outside their lifetime spoils the result.
+enum class Poison : std::uint8_t { off, on };
+
 /// Threads of one rank may count at a time.
 class MemoryMeter {
 public:
+    explicit MemoryMeter(Poison poison = Poison::on) : poison_(poison) {}
+    Poison poison() const { return poison_; }
     void count(MemoryKind kind, std::int64_t bytes);
     MemoryUse now() const;
     /// When the total was highest.
@@ -41,6 +46,7 @@ public:
     std::int64_t activations_before() const;
 
 private:
+    Poison poison_;
     mutable std::mutex mutex_;
     MemoryUse now_;
     MemoryUse high_;

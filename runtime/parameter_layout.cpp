@@ -205,7 +205,7 @@ int StageParameters::find(int unit, ParameterId id) const {
 StageParameters stage_parameters(const Job& job, const StageOps& stage, int tp) {
     const std::vector<Unit> units = stage_units(stage);
     ShardGroups groups{{{}}, std::vector<std::int32_t>(units.size(), 0)};
-    if (shards_parameters(job.plan)) groups = shard_groups(job, stage);
+    if (shards_parameters(job.plan) && job.plan.dp > 1) groups = shard_groups(job, stage);
     StageParameters all;
     all.group_sizes.assign(groups.groups.size(), 0);
     for (std::size_t u = units.size(); u-- > 0;) {

@@ -28,6 +28,7 @@ struct ModelOptions {
     /// Per stage (as in TaskGraph::rank_stages): elements whose optimizer state this rank keeps, as ranges of
     /// parameters(stage). Empty: all. Not used where parameters are sharded.
     std::vector<std::vector<Range>> owned;
+    Poison poison = Poison::on;
     std::vector<std::string>* op_log = nullptr;  ///< gets the name of every op that is run
 };
 
@@ -36,6 +37,8 @@ struct PassMemory {
     std::int64_t change = 0;  ///< held after it minus held before it; messages are counted once taken over
     std::int64_t most = 0;    ///< most inside it minus held before it
 };
+
+class RankWork;
 
 class RankModel {
 public:
@@ -106,8 +109,7 @@ public:
     std::vector<Parameter> described_parameters();
 
 private:
-    class Implementation;
-    std::unique_ptr<Implementation> implementation_;
+    std::unique_ptr<RankWork> work_;
 };
 
 }  // namespace foreshard::runtime

@@ -40,6 +40,10 @@ void refuse_plan(const Job& job) {
         refuse("--precision",
                fmt::format("{}: the runtime computes in fp32; valid is fp32", to_string(plan.precision)));
     }
+    if (plan.offload_parameters) refuse("--offload-parameters", "the runtime has one memory; leave it out");
+    if (plan.offload_activation_layers > 0) {
+        refuse("--offload-activation-layers", "the runtime has one memory; valid is 0");
+    }
     if (plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::uniform &&
         plan.recompute_num_layers > 1) {
         refuse("--recompute-num-layers", fmt::format("{}: the runtime recomputes layer by layer; valid is 1, or method "

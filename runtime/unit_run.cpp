@@ -1,6 +1,9 @@
 #include "runtime/unit_run.hpp"
 
+#include <stdexcept>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 namespace foreshard::runtime {
 
@@ -12,6 +15,14 @@ void UnitState::clear_but(Slot kept) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         if (i != static_cast<std::size_t>(kept)) slots_[i].reset();
     }
+}
+
+Tensor UnitRun::tensor(Slot slot) const {
+    if (!has(slot)) {
+        throw std::logic_error(
+            fmt::format("op {} uses tensor {} of unit {} outside its lifetime", op, static_cast<int>(slot), unit));
+    }
+    return state[slot].tensor();
 }
 
 Tensor UnitRun::make(Slot slot, std::int64_t rows, std::int64_t columns) {

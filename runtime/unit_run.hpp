@@ -87,6 +87,7 @@ struct UnitRun {
     bool keeps_scores = true;  ///< false: recomputed in backward
     UnitState& state;
     const MicroBatch& data;
+    std::string_view op = {};
     int norms = 0;  ///< kernels of this kind that have run in the pass
     int residuals = 0;
     int norm_grads = 0;
@@ -94,7 +95,9 @@ struct UnitRun {
     int loss_reductions = 0;
 
     Device& device() const { return rank.device; }
-    Tensor tensor(Slot slot) const { return state[slot].tensor(); }
+    bool has(Slot slot) const { return static_cast<bool>(state[slot]); }
+    /// @throws std::logic_error naming the op, outside the tensor's lifetime
+    Tensor tensor(Slot slot) const;
     Tensor make(Slot slot, std::int64_t rows, std::int64_t columns);
     void drop(Slot slot) { state[slot].reset(); }
     void move(Slot from, Slot to) { state[to] = std::move(state[from]); }

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
+#include <utility>
+#include <vector>
 
 #include "runtime/cpu/matrix.hpp"
 #include "runtime/device.hpp"
@@ -49,24 +50,33 @@ T score_scale(const AttentionShape& shape) {
     return T(1) / std::sqrt(static_cast<T>(shape.head_dim));
 }
 
+/// Cosine and sine of every pair's angle at a position.
+template <class T>
+std::vector<std::pair<T, T>> angles_at(std::int64_t position, std::int64_t half, Turn turn) {
+    std::vector<std::pair<T, T>> angles(static_cast<std::size_t>(half));
+    for (std::int64_t i = 0; i < half; ++i) {
+        const double frequency = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(half));
+        const double angle = static_cast<double>(position) * (turn == Turn::forward ? frequency : -frequency);
+        angles[static_cast<std::size_t>(i)] = {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
+    }
+    return angles;
+}
+
 /// Su et al., arXiv 2104.09864, with the halves of a head as pairs (as Llama does).
 template <class T>
 void rotate(const AttentionShape& shape, Tensor qkv, Turn turn) {
     const std::int64_t half = shape.head_dim / 2;
     for (std::int64_t position = 0; position < shape.seq; ++position) {
-        for (std::int64_t i = 0; i < half; ++i) {
-            const double frequency = std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(2 * half));
-            const double angle = static_cast<double>(position) * frequency;
-            const T c = static_cast<T>(std::cos(angle));
-            const T s = static_cast<T>(turn == Turn::forward ? std::sin(angle) : -std::sin(angle));
-            for (std::int64_t sequence = 0; sequence < shape.sequences; ++sequence) {
-                T* row = row_of<T>(qkv, sequence * shape.seq + position);
-                for (std::int64_t head = 0; head < shape.heads + shape.kv_heads; ++head) {
-                    T& a = row[head * shape.head_dim + i];
-                    T& b = row[head * shape.head_dim + half + i];
-                    const T rotated = a * c - b * s;
-                    b = a * s + b * c;
-                    a = rotated;
+        const std::vector<std::pair<T, T>> angles = angles_at<T>(position, half, turn);
+        for (std::int64_t sequence = 0; sequence < shape.sequences; ++sequence) {
+            T* head = row_of<T>(qkv, sequence * shape.seq + position);
+            for (std::int64_t h = 0; h < shape.heads + shape.kv_heads; ++h, head += shape.head_dim) {
+                for (std::int64_t i = 0; i < half; ++i) {
+                    const auto& [c, s] = angles[static_cast<std::size_t>(i)];
+                    const T a = head[i];
+                    const T b = head[half + i];
+                    head[i] = a * c - b * s;
+                    head[half + i] = a * s + b * c;
                 }
             }
         }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "runtime/cpu/matrix.hpp"
 #include "runtime/device.hpp"

@@ -83,6 +83,7 @@ TEST_P(Pipeline, GivesTheGradientsOfOneRank) {
     request.schedule = schedule;
     const bool chunks = std::string(schedule) == "zb-v" || std::string(schedule) == "interleaved-1f1b";
     request.vpp = chunks ? 2 : 1;
+    request.overlap_p2p = true;
     request.num_layers = 4;
     expect_equal(run_steps(foreshard::test::valid_job(request), two_steps()), reference_of(request));
 }

@@ -199,7 +199,10 @@ JobRequest small_request(const std::string& model, int tp) {
 }
 
 StepResult run_steps(const Job& job, const RunOptions& options) {
-    const TaskGraph graph = lower(job, schedule_of(job));
+    return run_steps(job, lower(job, schedule_of(job)), options);
+}
+
+StepResult run_steps(const Job& job, const TaskGraph& graph, const RunOptions& options) {
     ThreadsWorld world(job.plan.tp * job.plan.pp);
     StepResult result;
     if (job.plan.pp > 1) {

@@ -34,6 +34,7 @@ struct RunOptions {
 
 /// Precondition: dp 1; tp 1 or pp 1.
 StepResult run_steps(const Job& job, const RunOptions& options = {});
+StepResult run_steps(const Job& job, const TaskGraph& graph, const RunOptions& options);
 
 /// Largest relative difference |a - b| / max(|b|) over the tensors of both; fails the test when their names differ.
 /// Tensors of `a` may have rows more, of a vocabulary that is padded for its layout.

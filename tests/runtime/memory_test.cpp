@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -77,6 +80,39 @@ TEST_P(CountedBuffers, HoldWhatOpsSave) {
         EXPECT_EQ(plan.works[w].acquired, saved);
         EXPECT_EQ(saved, graph.stages.front().saved());
     }
+}
+
+/// Moves an op in front of another in every layer and runs a step.
+void run_with_moved(const char* list, const char* op, const char* before) {
+    const Job job = foreshard::test::valid_job(small_request("gpt-tiny"));
+    TaskGraph graph = lower(job, schedule_of(job));
+    for (StageOps& stage : graph.stages) {
+        for (OpBlock& block : stage.blocks) {
+            std::vector<Op>& ops = std::string_view(list) == "forward" ? block.forward : block.input_grad;
+            const auto named = [&](std::string_view name) {
+                return std::find_if(ops.begin(), ops.end(), [&](const Op& o) { return o.name == name; });
+            };
+            if (named(op) != ops.end()) std::rotate(named(before), named(op), named(op) + 1);
+        }
+    }
+    run_steps(job, graph, {});
+}
+
+/// A tensor that is read before it is made, or after it was given up, is found at that op.
+TEST(Lifetimes, UsesOutsideThemAreFound) {
+    const auto message_of = [](const char* list, const char* op, const char* before) -> std::string {
+        try {
+            run_with_moved(list, op, before);
+        } catch (const std::exception& error) {
+            return error.what();
+        }
+        return "nothing was found";
+    };
+    EXPECT_NE(message_of("forward", "fc2", "activation").find("op fc2 uses tensor"), std::string::npos);
+    EXPECT_NE(message_of("forward", "logits", "final_norm").find("op logits uses tensor"), std::string::npos);
+    // It reads what the gradient of the context has not made yet.
+    EXPECT_NE(message_of("input_grad", "attention_scores_grad", "attention_context_grad").find("outside its lifetime"),
+              std::string::npos);
 }
 
 }  // namespace
