@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ int main(int count, char** values) {
     int failed = 0;
     double worst = 0.0;
     for (std::size_t i = 0; i < points.size(); i += std::max<std::size_t>(stride, 1)) {
-        const std::optional<Job> job = job_of(points[i]);
+        const std::optional<foreshard::Job> job = job_of(points[i]);
         if (!job) continue;
         const Outcome outcome = check_point(*job);
         const bool right = !outcome.failure && outcome.comparison->passed();
