@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <random>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -98,18 +97,28 @@ bool redundant(const GridPoint& p) {
            (p.sequence_parallel > 0 && p.tp == 0);
 }
 
-using Pair = std::array<int, 4>;  ///< axis, value, axis, value
+constexpr int most_ranks = 8;
 
-std::vector<Pair> pairs_of(const GridPoint& point) {
+int ranks_of(const GridPoint& p) {
+    return dp_degrees[static_cast<std::size_t>(p.dp)] * tp_degrees[static_cast<std::size_t>(p.tp)] *
+           pp_degrees[static_cast<std::size_t>(p.pp)];
+}
+
+constexpr int most_values = 32;  ///< of an axis
+
+/// Every pair of axes with the point's values on them, as one number below pair_count.
+std::vector<int> pairs_of(const GridPoint& point) {
     const std::array<int, grid_axes> values = values_of(point);
-    std::vector<Pair> pairs;
+    std::vector<int> pairs;
     for (int a = 0; a < grid_axes; ++a) {
         for (int b = a + 1; b < grid_axes; ++b) {
-            pairs.push_back({a, values[static_cast<std::size_t>(a)], b, values[static_cast<std::size_t>(b)]});
+            pairs.push_back(((a * grid_axes + b) * most_values + values[static_cast<std::size_t>(a)]) * most_values +
+                            values[static_cast<std::size_t>(b)]);
         }
     }
     return pairs;
 }
+constexpr int pair_count = grid_axes * grid_axes * most_values * most_values;
 
 std::vector<GridPoint> draw_points(int draws, std::uint64_t seed) {
     std::mt19937_64 engine(seed);
@@ -137,9 +146,8 @@ std::string to_string(const GridPoint& p) {
 }
 
 std::optional<Job> job_of(const GridPoint& point) {
-    if (redundant(point)) return std::nullopt;
+    if (redundant(point) || ranks_of(point) > most_ranks) return std::nullopt;
     const JobRequest request = request_of(point);
-    if (*request.gpus > 8) return std::nullopt;
     try {
         Job job = resolve(request);
         if (check(job).empty() && unsupported(job).empty()) return job;
@@ -155,7 +163,7 @@ std::vector<GridPoint> full_grid() {
     std::array<int, grid_axes> values{};
     while (true) {
         const GridPoint point = point_of(values);
-        if (job_of(point)) points.push_back(point);
+        if (!redundant(point) && ranks_of(point) <= most_ranks) points.push_back(point);
         std::size_t axis = 0;
         while (axis < values.size() && ++values[axis] == limits[axis]) values[axis++] = 0;
         if (axis == values.size()) return points;
@@ -164,22 +172,26 @@ std::vector<GridPoint> full_grid() {
 
 std::vector<GridPoint> covering_points(int draws, std::uint64_t seed) {
     const std::vector<GridPoint> candidates = draw_points(draws, seed);
-    std::set<Pair> missing;
+    std::vector<std::vector<int>> pairs;
+    std::vector<char> missing(pair_count);
     for (const GridPoint& point : candidates) {
-        for (const Pair& pair : pairs_of(point)) missing.insert(pair);
+        pairs.push_back(pairs_of(point));
+        for (const int pair : pairs.back()) missing[static_cast<std::size_t>(pair)] = 1;
     }
     std::vector<GridPoint> chosen;
-    while (!missing.empty()) {
-        const auto gain = [&](const GridPoint& point) {
-            const std::vector<Pair> pairs = pairs_of(point);
-            return std::count_if(pairs.begin(), pairs.end(), [&](const Pair& pair) { return missing.contains(pair); });
-        };
-        const auto best = std::max_element(candidates.begin(), candidates.end(),
-                                           [&](const auto& a, const auto& b) { return gain(a) < gain(b); });
-        chosen.push_back(*best);
-        for (const Pair& pair : pairs_of(*best)) missing.erase(pair);
+    while (true) {
+        int most = 0;
+        std::size_t best = 0;
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            int gain = 0;
+            for (const int pair : pairs[i]) gain += missing[static_cast<std::size_t>(pair)];
+            if (gain > most) best = i;
+            most = std::max(most, gain);
+        }
+        if (most == 0) return chosen;
+        chosen.push_back(candidates[best]);
+        for (const int pair : pairs[best]) missing[static_cast<std::size_t>(pair)] = 0;
     }
-    return chosen;
 }
 
 Outcome check_point(const Job& job, ElementType type, std::optional<int> message) {

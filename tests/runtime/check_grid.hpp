@@ -29,7 +29,7 @@ std::string to_string(const GridPoint& point);
 /// The point's job; nothing when its values do not go together, or the runtime does not execute it.
 std::optional<Job> job_of(const GridPoint& point);
 
-/// Every point that has a job.
+/// Every point that may have a job.
 std::vector<GridPoint> full_grid();
 
 /// Points in which every pair of values of two axes that some drawn job has occurs at least once.

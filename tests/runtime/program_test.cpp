@@ -138,6 +138,7 @@ protected:
     Outcome mpi(int processes, const std::string& arguments) const {
         return run("--comm mpi " + arguments,
                    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                   "ASAN_OPTIONS=detect_leaks=0 "  // what MPI never frees
                    "timeout 100 '" FORESHARD_MPIRUN_PROGRAM "' --oversubscribe -np " +
                        std::to_string(processes) + " ");
     }
