@@ -104,6 +104,9 @@ std::optional<Met> RankTasks::perform(std::int32_t id) {
                            : gather_pieces(task.stage, model_.parameters(task.stage), meeting());
         case TaskKind::vocabulary:
             throw std::logic_error("vocabulary-parallel schedules are not executed");
+        case TaskKind::offload:
+        case TaskKind::reload:
+            throw std::logic_error("tensors are not offloaded to a host");
         case TaskKind::step_end:
             losses_.push_back(model_.loss());
             return std::nullopt;
