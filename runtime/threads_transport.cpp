@@ -290,23 +290,28 @@ WaitingRoom& ThreadsWorld::room() {
     return meetings_->room;
 }
 
+namespace {
+
+/// One rank's thread; its failure is everyone's.
+void run_guarded(ThreadsWorld& world, int rank, const std::function<void(Transport&)>& work) {
+    const WaitingRoom::Guest guest(world.room(), rank);
+    try {
+        work(world.rank(rank));
+    } catch (const TransportError& error) {
+        world.room().fail(error.rank(), error.what());
+    } catch (const std::exception& error) {
+        world.room().fail(rank, error.what());
+    }
+}
+
+}  // namespace
+
 void run_ranks(ThreadsWorld& world, int ranks, const std::function<void(Transport&)>& work) {
     world.room().expect(ranks);
     {
         std::vector<std::jthread> threads;
         threads.reserve(static_cast<std::size_t>(ranks));
-        for (int r = 0; r < ranks; ++r) {
-            threads.emplace_back([&world, &work, r] {
-                const WaitingRoom::Guest guest(world.room(), r);
-                try {
-                    work(world.rank(r));
-                } catch (const TransportError& error) {
-                    world.room().fail(error.rank(), error.what());
-                } catch (const std::exception& error) {
-                    world.room().fail(r, error.what());
-                }
-            });
-        }
+        for (int r = 0; r < ranks; ++r) threads.emplace_back([&world, &work, r] { run_guarded(world, r, work); });
     }
     if (const auto failure = world.room().failure()) throw TransportError(failure->rank, failure->reason);
 }
