@@ -68,7 +68,8 @@ bool spends_on_others(const Timeline& timeline) {
 }
 
 bool is_waiting(Account account) {
-    return account == Account::exposed_pp || account == Account::exposed_dp || account == Account::bubble;
+    return account == Account::exposed_pp || account == Account::exposed_dp || account == Account::exposed_offload ||
+           account == Account::bubble;
 }
 
 /// Work is told exactly, to the rounding of parts of passes; waiting as a whole, since a trace does not say which of
