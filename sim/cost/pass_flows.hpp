@@ -38,6 +38,8 @@ private:
 
     void add(std::int32_t rank, std::int32_t work);
     std::size_t shape_of(std::int32_t rank, const Ratios& ratios);
+    std::vector<LinkUse> replica_loads(RankPosition at, const Ratios& ratios);
+    void note_share(const LinkUse& use);
     std::vector<LinkUse> member_loads(int member, const Ratios& ratios) const;
     void add_ring(int member, const std::vector<int>& group, double load, Loads& loads) const;
     void add_all_to_all(int member, const std::vector<int>& group, double load, Loads& loads) const;
