@@ -161,7 +161,6 @@ void EventReader::clear() {
         text->clear();
     }
     event_.time = zero;
-    event_.duration = event_.recompute = 0;
     event_.duration = event_.recompute = event_.parts = 0;
     event_.has_time = event_.has_duration = false;
     event_.step = event_.stage = event_.microbatch = event_.chunk = -1;
@@ -241,10 +240,8 @@ void EventReader::read_argument(std::string_view key) {
         event_.pass = text;
     } else if (key == "name") {
         event_.label = text;
-    } else if (key == "recompute_ms") {
-        const auto ms = parse_number<double>(text);
-        if (ms && *ms > 0.0 && *ms < 1e9) event_.recompute = std::llround(*ms * 1e9);
     } else if (key.ends_with("_ms")) {
+        const auto ms = parse_number<double>(text);
         const Picoseconds part = ms && *ms > 0.0 && *ms < 1e6 ? std::llround(*ms * 1e9) : 0;
         event_.parts += part;
         if (key == "recompute_ms") event_.recompute = part;

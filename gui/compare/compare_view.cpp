@@ -35,6 +35,7 @@ CompareView::CompareView(ViewState& state, QWidget* parent) : QWidget(parent), s
     settings_ = new TableView("Settings that differ");
     unmatchedTable_ = new TableView("Spans without a partner in the other run");
     connect(unmatchedTable_, &TableView::rowActivated, this, [this](int row) {
+        if (static_cast<std::size_t>(row) >= unmatched_.size()) return;
         const UnmatchedGroup& group = unmatched_[static_cast<std::size_t>(row)];
         Selection selection;
         selection.kind = Selection::Kind::span;
@@ -50,8 +51,7 @@ CompareView::CompareView(ViewState& state, QWidget* parent) : QWidget(parent), s
     auto* splitter = new QSplitter;
     splitter->addWidget(chart_);
     splitter->addWidget(tabs);
-    splitter->setStretchFactor(0, 3);
-    splitter->setStretchFactor(1, 2);
+    splitter->setSizes({550, 450});
     auto* box = new QVBoxLayout(this);
     box->setContentsMargins(0, 0, 0, 0);
     box->addWidget(chooser_);
@@ -69,11 +69,23 @@ void CompareView::setRuns(std::vector<const Run*> runs) {
     compareWith(1);
 }
 
+/// Runs of a plan that is being edited change many times before somebody looks here.
 void CompareView::compareWith(int index) {
     other_ = index;
-    const auto other = static_cast<std::size_t>(index);
     compared_.reset();
     unmatched_.clear();
+    stale_ = true;
+    if (isVisible()) compareNow();
+}
+
+void CompareView::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (stale_) compareNow();
+}
+
+void CompareView::compareNow() {
+    stale_ = false;
+    const auto other = static_cast<std::size_t>(other_);
     if (other < runs_.size()) {
         compared_ = compareRuns(*runs_[0], *runs_[other]);
         unmatched_ = unmatchedGroups(compared_->comparison, *runs_[0], *runs_[other]);
@@ -93,8 +105,10 @@ void CompareView::setTheme(ThemeKind kind) {
 }
 
 void CompareView::paint(QPainter& painter, const QRect& area) const {
-    if (!compared_) return drawHint(painter, area, hint, theme(theme_));
-    paintComparison(painter, area, *compared_, theme(theme_));
+    const auto other = static_cast<std::size_t>(other_);
+    if (compared_) return paintComparison(painter, area, *compared_, theme(theme_));
+    if (other >= runs_.size()) return drawHint(painter, area, hint, theme(theme_));
+    paintComparison(painter, area, compareRuns(*runs_[0], *runs_[other]), theme(theme_));
 }
 
 }  // namespace foreshard::gui

@@ -27,23 +27,29 @@ class CompareView : public QWidget {
 public:
     explicit CompareView(ViewState& state, QWidget* parent = nullptr);
 
-    /// The first is A, the second B; a chooser offers further ones as B. Fewer than two: a hint is shown.
+    /// The first is A, the second B; a chooser offers further ones as B. Fewer than two: a hint is shown. The work is
+    /// left until the view is seen.
     void setRuns(std::vector<const Run*> runs);
     void setTheme(ThemeKind kind);
     /// Settings, waterfall and figures on one page: for pictures.
     void paint(QPainter& painter, const QRect& area) const;
-    /// Nothing with fewer than two runs.
+    /// Nothing with fewer than two runs, or while the view has not been seen.
     const std::optional<ComparedRuns>& compared() const { return compared_; }
+
+protected:
+    void showEvent(QShowEvent* event) override;
 
 private:
     void compareWith(int index);
+    void compareNow();
 
     ViewState& state_;
     std::vector<const Run*> runs_;
     ThemeKind theme_ = ThemeKind::light;
     std::optional<ComparedRuns> compared_;
     std::vector<UnmatchedGroup> unmatched_;
-    int other_ = 1;  ///< index of B
+    int other_ = 1;       ///< index of B
+    bool stale_ = false;  ///< runs are known, but not compared yet
     QComboBox* chooser_ = nullptr;
     ChartWidget* chart_ = nullptr;
     TableView* figures_ = nullptr;

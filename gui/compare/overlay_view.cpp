@@ -37,6 +37,7 @@ OverlayView::OverlayView(ViewState& state, QWidget* parent) : QWidget(parent), s
     figures_ = new TableView("Figures predicted (A) and measured (B)");
     unmatchedTable_ = new TableView("Spans that only the prediction (A) or only the measurement (B) has");
     connect(unmatchedTable_, &TableView::rowActivated, this, [this](int row) {
+        if (!overlay_ || static_cast<std::size_t>(row) >= unmatched_.size()) return;
         const UnmatchedGroup& group = unmatched_[static_cast<std::size_t>(row)];
         selectSpan(group.run == 0 ? overlay_->predictedIndex : overlay_->measuredIndex, group.first);
     });
@@ -48,6 +49,7 @@ OverlayView::OverlayView(ViewState& state, QWidget* parent) : QWidget(parent), s
     auto* splitter = new QSplitter;
     splitter->addWidget(chart_);
     splitter->addWidget(tabs);
+    splitter->setSizes({500, 500});
     auto* box = new QVBoxLayout(this);
     box->setContentsMargins(0, 0, 0, 0);
     box->addWidget(splitter);
@@ -63,10 +65,22 @@ void OverlayView::selectSpan(std::size_t run, std::size_t span) {
 }
 
 void OverlayView::setRuns(std::vector<const Run*> runs) {
+    runs_ = std::move(runs);
     overlay_.reset();
     unmatched_.clear();
-    if (runs.size() >= 2) {
-        overlay_ = overlayOf(runs);
+    stale_ = true;
+    if (isVisible()) compareNow();
+}
+
+void OverlayView::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (stale_) compareNow();
+}
+
+void OverlayView::compareNow() {
+    stale_ = false;
+    if (runs_.size() >= 2) {
+        overlay_ = overlayOf(runs_);
         unmatched_ = unmatchedGroups(overlay_->comparison, *overlay_->predicted, *overlay_->measured);
     }
     errors_->setTable(overlay_ ? errorTable(*overlay_) : Table{});
@@ -85,8 +99,9 @@ void OverlayView::setTheme(ThemeKind kind) {
 }
 
 void OverlayView::paint(QPainter& painter, const QRect& area) const {
-    if (!overlay_) return drawHint(painter, area, hint, theme(theme_));
-    paintOverlay(painter, area, *overlay_, theme(theme_));
+    if (overlay_) return paintOverlay(painter, area, *overlay_, theme(theme_));
+    if (runs_.size() < 2) return drawHint(painter, area, hint, theme(theme_));
+    paintOverlay(painter, area, overlayOf(runs_), theme(theme_));
 }
 
 }  // namespace foreshard::gui

@@ -27,16 +27,22 @@ public:
     explicit OverlayView(ViewState& state, QWidget* parent = nullptr);
 
     /// The first simulated run is the prediction, the first other one the measurement; where all are of one sort, the
-    /// first two in their order. Fewer than two: a hint is shown.
+    /// first two in their order. Fewer than two: a hint is shown. The work is left until the view is seen.
     void setRuns(std::vector<const Run*> runs);
     void setTheme(ThemeKind kind);
     void paint(QPainter& painter, const QRect& area) const;
 
+protected:
+    void showEvent(QShowEvent* event) override;
+
 private:
+    void compareNow();
     void selectSpan(std::size_t run, std::size_t span);
 
     ViewState& state_;
+    std::vector<const Run*> runs_;
     std::optional<Overlay> overlay_;
+    bool stale_ = false;  ///< runs are known, but not compared yet
     std::vector<UnmatchedGroup> unmatched_;
     ThemeKind theme_ = ThemeKind::light;
     ChartWidget* chart_ = nullptr;

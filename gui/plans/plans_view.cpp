@@ -107,8 +107,7 @@ void PlansView::buildLayout() {
     auto* splitter = new QSplitter;
     splitter->addWidget(tables);
     splitter->addWidget(charts);
-    splitter->setStretchFactor(0, 1);
-    splitter->setStretchFactor(1, 1);
+    splitter->setSizes({600, 400});
     auto* box = new QVBoxLayout(this);
     box->setContentsMargins(0, 0, 0, 0);
     box->addWidget(summary_);
@@ -132,7 +131,8 @@ void PlansView::setSearch(std::optional<SearchResult> search) {
     table_->setTable(search_ ? planTable(*search_) : Table{});
     reasons_->setTable(search_ ? reasonsTable(*search_) : Table{});
     QString text = search_ ? searchSentence(*search_) : QString(hint);
-    if (search_ && !search_->plans.empty()) text += "\nAll plans: " + commonSettings(*search_);
+    const QString common = search_ ? commonSettings(*search_) : QString();
+    if (!common.isEmpty()) text += "\nAll plans: " + common;
     summary_->setText(text);
     scatter_->setAccessibleDescription(text);
     setFilter(filter_->text());

@@ -135,6 +135,7 @@ CriticalPathView::CriticalPathView(ViewState& state, QWidget* parent) : QWidget(
     auto* splitter = new QSplitter;
     splitter->addWidget(chart_);
     splitter->addWidget(table_);
+    splitter->setSizes({500, 500});
     auto* box = new QVBoxLayout(this);
     box->setContentsMargins(0, 0, 0, 0);
     box->addWidget(splitter);

@@ -52,7 +52,7 @@ PathTotals pathTotals(const Run& run) {
     Picoseconds at = spans.start[run.critical_path.front()];
     totals.all = spans.end[run.critical_path.back()] - at;
     for (const std::size_t span : run.critical_path) {
-        // A message may be under way before the path reaches it, and passes hold their recomputation.
+        // A message may be under way before the path reaches it.
         const Picoseconds begin = std::max(at, spans.start[span]);
         const Picoseconds end = std::max(begin, spans.end[span]);
         totals.between += begin - at;
