@@ -152,7 +152,6 @@ void MainWindow::openSession(const QString& path) {
         showWorkspace();
         setMode(mode);
         if (session.end > session.begin) state_.setVisible(session.begin, session.end);
-        remember(path);
     } catch (const std::exception& error) {
         report(MessageBar::Severity::error, error.what());
     }

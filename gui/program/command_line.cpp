@@ -99,6 +99,12 @@ CommandLine interpreted(const Texts& texts, const cli::JobFlags& flags) {
     return line;
 }
 
+CommandLine textOnly(const std::string& text) {
+    CommandLine line;
+    line.text = text;
+    return line;
+}
+
 }  // namespace
 
 CommandLine parseCommandLine(int count, const char* const* arguments) {
@@ -114,9 +120,9 @@ CommandLine parseCommandLine(int count, const char* const* arguments) {
     try {
         app.parse(std::move(words));
     } catch (const CLI::CallForVersion&) {
-        return {.text = std::string("foreshard-gui ") + version() + "\n"};
+        return textOnly(std::string("foreshard-gui ") + version() + "\n");
     } catch (const CLI::Success&) {
-        return {.text = app.help()};
+        return textOnly(app.help());
     } catch (const CLI::ParseError& error) {
         throw InputError("foreshard-gui", "", error.what());
     }

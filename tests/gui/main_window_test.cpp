@@ -95,11 +95,12 @@ TEST_F(MainWindowTest, OpenEditCompareExport) {
     const QByteArray html = contents(file("report.html"));
     EXPECT_GE(html.count("<svg"), 4);
     EXPECT_TRUE(html.contains("global_batch_size"));
-    EXPECT_FALSE(html.contains("http://") && html.contains("<script"));
+    for (const char* load : {"<script", "<link", "src=\"http", "href=\"http"}) EXPECT_FALSE(html.contains(load)) << load;
 }
 
 TEST_F(MainWindowTest, APlanThatCannotRunLeavesTheOldOneAndSaysWhyAtTheField) {
     openPlan("gpt-tiny-pp4");
+    edit("dp", "");
     const double before = stepOf(0);
     edit("pp", "3");
     EXPECT_EQ(stepOf(0), before);
@@ -147,7 +148,7 @@ TEST_F(MainWindowTest, ErrorsStandInTheBar) {
     openPlan("gpt-tiny-pp4");
     window_.exportView("Timeline", "/no/such/folder/t.png");
     window_.exportView("Timeline", file("t.bmp"));
-    EXPECT_EQ(window_.messages().messages().size(), 4);
+    EXPECT_THAT(window_.messages().messages().join('\n').toStdString(), HasSubstr("/no/such/folder/t.png"));
     EXPECT_TRUE(window_.logText().contains("t.bmp"));
     window_.messages().clear();
     EXPECT_FALSE(window_.messages().isVisible());
