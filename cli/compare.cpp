@@ -67,24 +67,29 @@ void warn_of(const Run& run) {
     }
 }
 
-std::vector<Run> load_all(const std::vector<std::string>& inputs, ExitCode& code) {
-    std::vector<Run> runs;
+struct LoadedRuns {
+    std::vector<Run> runs;  ///< fewer than asked for when one cannot run
+    ExitCode code = ok;
+};
+
+LoadedRuns load_all(const std::vector<std::string>& inputs) {
+    LoadedRuns all;
     for (const std::string& input : inputs) {
         Loaded loaded = load(input);
         if (!loaded.broken.empty()) {
             print_error(input + " cannot run:");
             print_broken_rules(loaded.broken);
-            code = infeasible;
-            return runs;
+            all.code = infeasible;
+            return all;
         }
         if (!loaded.fits) {
             print_error(fmt::format("{} does not fit into memory", input));
-            code = infeasible;
+            all.code = infeasible;
         }
         warn_of(loaded.run);
-        runs.push_back(std::move(loaded.run));
+        all.runs.push_back(std::move(loaded.run));
     }
-    return runs;
+    return all;
 }
 
 /// True when a step is longer than the first by more than so many percent.
@@ -120,8 +125,7 @@ ExitCode run_compare(const CompareOptions& options) {
     const std::optional<double> allowed =
         options.regression ? std::optional(parse_percent(*options.regression, "--fail-on-regression")) : std::nullopt;
     if (options.inputs.size() < 2) throw InputError("compare", "", "name at least two plans, reports or traces");
-    ExitCode code = ok;
-    const std::vector<Run> runs = load_all(options.inputs, code);
+    const auto [runs, code] = load_all(options.inputs);
     if (runs.size() < options.inputs.size()) return code;
     std::vector<Comparison> comparisons;
     std::string text;

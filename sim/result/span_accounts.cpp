@@ -141,7 +141,7 @@ private:
     const std::vector<CommSplit>& splits_;
     std::vector<Gap> gaps_;
     std::vector<Edge> edges_;
-    std::array<int, 2 * beside_count> running_{};
+    std::array<int, std::size_t{2} * beside_count> running_{};
     int explained_ = 0;
     int computing_ = 0;
     Account compute_ = Account::bubble;
