@@ -18,8 +18,7 @@ public:
         result_.first_task = range.first;
         done_.resize(static_cast<std::size_t>(range.last - range.first));
         if (recording == Recording::on) result_.spans.resize(done_.size());
-        for (std::size_t s = 0; s < graph.streams.size(); ++s) {
-            const Stream& stream = graph.streams[s];
+        for (const Stream& stream : graph.streams) {
             if (stream.rank == simulated_rank && stream.last > stream.first) streams_.push_back(&stream);
         }
     }

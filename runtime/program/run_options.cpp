@@ -60,6 +60,7 @@ template <class Enum>
 void add_choice(CLI::App& app, const std::string& flag, const std::map<std::string, Enum>& choices, Enum& target,
                 const std::string& help) {
     std::vector<std::string> names;
+    names.reserve(choices.size());
     for (const auto& [name, value] : choices) names.push_back(name);
     const auto store = [choices, &target](const std::string& name) { target = choices.at(name); };
     app.add_option_function<std::string>(flag, store, help)->check(CLI::IsMember(names))->group(group);
