@@ -66,7 +66,7 @@ private:
         const std::int64_t part = rows / parts;
         tensor.slices.clear();
         for (int i = 0; i < parts; ++i) {
-            tensor.slices.push_back({i * part, i * part * job_.plan.tp + tp_ * part, part});
+            tensor.slices.push_back({i * part, (i * job_.plan.tp + std::int64_t{tp_}) * part, part});
         }
         return tensor;
     }
@@ -101,7 +101,8 @@ private:
 
     void add_qkv(const std::string& layer) {
         const int tp = job_.plan.tp;
-        const std::int64_t rows = model_.query_width() / tp + 2 * std::max(model_.kv_heads / tp, 1) * model_.head_dim;
+        const std::int64_t rows =
+            model_.query_width() / tp + std::int64_t{2} * std::max(model_.kv_heads / tp, 1) * model_.head_dim;
         shape_qkv(add(ParameterId::qkv_weight, layer + "qkv.weight", InitialKind::matrix, rows, model_.hidden));
         if (!model_.qkv_bias) return;
         // A bias is a column while its slices are laid out, so that both share the code.

@@ -62,6 +62,18 @@ std::vector<std::pair<T, T>> angles_at(std::int64_t position, std::int64_t half,
     return angles;
 }
 
+/// Pairs (i, i + half) of one head.
+template <class T>
+void turn_pairs(const std::vector<std::pair<T, T>>& angles, T* head) {
+    T* second = head + angles.size();
+    for (const auto& [c, s] : angles) {
+        const T a = *head;
+        const T b = *second;
+        *head++ = a * c - b * s;
+        *second++ = a * s + b * c;
+    }
+}
+
 /// Su et al., arXiv 2104.09864, with the halves of a head as pairs (as Llama does).
 template <class T>
 void rotate(const AttentionShape& shape, Tensor qkv, Turn turn) {
@@ -71,13 +83,7 @@ void rotate(const AttentionShape& shape, Tensor qkv, Turn turn) {
         for (std::int64_t sequence = 0; sequence < shape.sequences; ++sequence) {
             T* head = row_of<T>(qkv, sequence * shape.seq + position);
             for (std::int64_t h = 0; h < shape.heads + shape.kv_heads; ++h, head += shape.head_dim) {
-                for (std::int64_t i = 0; i < half; ++i) {
-                    const auto& [c, s] = angles[static_cast<std::size_t>(i)];
-                    const T a = head[i];
-                    const T b = head[half + i];
-                    head[i] = a * c - b * s;
-                    head[half + i] = a * s + b * c;
-                }
+                turn_pairs(angles, head);
             }
         }
     }
