@@ -23,6 +23,12 @@ private:
     QHash<QString, int> widths_;
 };
 
+/// What drawing keeps from frame to frame.
+struct DrawingCache {
+    LabelAtlas labels;
+    QImage rows;  ///< memory that a frame writes anew; to get it from the system each time costs as much as to fill it
+};
+
 /// A font whose size is in pixels, so that it is the same on screens and on paper.
 QFont pixelFont(double scale);
 

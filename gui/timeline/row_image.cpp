@@ -29,7 +29,9 @@ struct Mixture {
     }
     QRgb over(float weight) const {
         const float inverse = 1.0F / weight;
-        const auto channel = [&](std::size_t c) { return static_cast<int>(sum[c] * inverse + 0.5F); };
+        // Channels are not negative: adding a half rounds, without a call of lround() for each pixel.
+        constexpr float half = 0.5F;
+        const auto channel = [&](std::size_t c) { return static_cast<int>(sum[c] * inverse + half); };
         return qRgb(channel(0), channel(1), channel(2));
     }
 };
@@ -71,7 +73,7 @@ RowColors rowColors(const Theme& theme) {
     RowColors colors;
     for (int kind = 0; kind < span_kind_count; ++kind) {
         for (int shade = 0; shade < most_shades; ++shade) {
-            colors.fill[static_cast<std::size_t>(kind * most_shades + shade)] =
+            colors.fill[static_cast<std::size_t>(kind) * most_shades + shade] =
                 theme.fill(static_cast<SpanKind>(kind), shade).rgb();
         }
     }

@@ -17,8 +17,8 @@ constexpr int least_margin = -3;
 
 class RowsPainter {
 public:
-    RowsPainter(QPainter& painter, const TimelineFrame& frame, LabelAtlas& atlas, double scale)
-        : painter_(painter), frame_(frame), atlas_(atlas), scale_(scale) {
+    RowsPainter(QPainter& painter, const TimelineFrame& frame, DrawingCache& cache, double scale)
+        : painter_(painter), frame_(frame), atlas_(cache.labels), image_(cache.rows), scale_(scale) {
         const QFont font = pixelFont(frame.fontScale * 0.9);
         atlas_.prepare(font, scale);
         textHeight_ = QFontMetrics(font).height();
@@ -33,34 +33,34 @@ private:
     void paintBlock(const std::vector<TimelineRow>& rows, const QRect& block, int scroll) {
         if (block.isEmpty()) return;
         const QSize size = (QSizeF(block.size()) * scale_).toSize();
-        QImage image(size, QImage::Format_RGB32);
-        image.fill(frame_.scene->theme().window);
+        if (image_.size() != size) image_ = QImage(size, QImage::Format_RGB32);
+        image_.fill(frame_.scene->theme().window);
         TimeAxis axis = frame_.axis;
         axis.width = size.width();
         RowImage drawing(*frame_.scene, axis, std::max(4, static_cast<int>(5 * scale_)));
         for (const TimelineRow& row : rows) {
             const int top = row.top - scroll;
             if (top >= block.height() || top + row.height <= 0) continue;
-            drawRow(drawing, image, row, top);
+            drawRow(drawing, row, top);
         }
-        image.setDevicePixelRatio(scale_);
-        painter_.drawImage(block.topLeft(), image);
+        image_.setDevicePixelRatio(scale_);
+        painter_.drawImage(block.topLeft(), image_);
         paintLabels(drawing.boxes(), block);
     }
 
-    void drawRow(RowImage& drawing, QImage& image, const TimelineRow& row, int top) const {
+    void drawRow(RowImage& drawing, const TimelineRow& row, int top) {
         const int y = static_cast<int>(top * scale_);
         const int height = std::max(1, static_cast<int>(row.height * scale_));
         if (row.content == RowContent::late_early) {
-            drawing.drawLateEarly(image, row, y, height);
+            drawing.drawLateEarly(image_, row, y, height);
         } else {
-            drawing.drawSpans(image, row, y, height);
+            drawing.drawSpans(image_, row, y, height);
         }
         if (row.outlineRow && !outlinesFit(frame_, row)) {
             TimelineRow first = row;
             first.run = 0;
             first.row = *row.outlineRow;
-            drawing.drawColumns(image, first, y, height * 2 / 5);
+            drawing.drawColumns(image_, first, y, height * 2 / 5);
         }
     }
 
@@ -125,6 +125,7 @@ private:
     QPainter& painter_;
     const TimelineFrame& frame_;
     LabelAtlas& atlas_;
+    QImage& image_;
     double scale_;
     int textHeight_ = 0;
 };
@@ -178,8 +179,8 @@ double bubbleShare(const TimelineFrame& frame, const TimelineRow& row) {
     return 1.0 - static_cast<double>(busy) / static_cast<double>(end - begin);
 }
 
-void paintRows(QPainter& painter, const TimelineFrame& frame, LabelAtlas& atlas, double scale) {
-    RowsPainter(painter, frame, atlas, scale).paint();
+void paintRows(QPainter& painter, const TimelineFrame& frame, DrawingCache& cache, double scale) {
+    RowsPainter(painter, frame, cache, scale).paint();
 }
 
 void paintGutter(QPainter& painter, const TimelineFrame& frame) {

@@ -10,7 +10,7 @@
 namespace foreshard::gui {
 
 /// @param scale pixels of the image per unit of the painter: the screen's ratio, more for paper
-void paintRows(QPainter& painter, const TimelineFrame& frame, LabelAtlas& atlas, double scale);
+void paintRows(QPainter& painter, const TimelineFrame& frame, DrawingCache& cache, double scale);
 
 /// Names of rows and each rank's share of bubble in what is visible.
 void paintGutter(QPainter& painter, const TimelineFrame& frame);

@@ -51,7 +51,7 @@ struct Band {
 };
 
 QColor blend(const QColor& under, const QColor& over, double share) {
-    return QColor(mixed(under.rgb(), over.rgb(), share));
+    return {mixed(under.rgb(), over.rgb(), share)};
 }
 
 std::vector<Band> bandsOf(const TimelineFrame& frame) {

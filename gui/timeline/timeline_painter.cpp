@@ -1,5 +1,7 @@
 #include "gui/timeline/timeline_painter.hpp"
 
+#include <QRegion>
+
 #include "gui/timeline/legend.hpp"
 #include "gui/timeline/overlays.hpp"
 #include "gui/timeline/rows_painter.hpp"
@@ -26,11 +28,12 @@ void paintTitles(QPainter& painter, const TimelineFrame& frame) {
 
 }  // namespace
 
-void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
+void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, DrawingCache& cache,
                          double scale) {
     painter.save();
-    painter.fillRect(frame.area, frame.scene->theme().window);
-    paintRows(painter, frame, atlas, scale);
+    const QRegion around = QRegion(frame.area).subtracted(frame.rows).subtracted(frame.pinned);
+    for (const QRect& rect : around) painter.fillRect(rect, frame.scene->theme().window);
+    paintRows(painter, frame, cache, scale);
     paintGrid(painter, frame);
     paintRuler(painter, frame);
     paintMinimap(painter, frame, minimap);
@@ -40,9 +43,9 @@ void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QI
     painter.restore();
 }
 
-void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
+void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, DrawingCache& cache,
                    double scale) {
-    paintTimelineGround(painter, frame, minimap, atlas, scale);
+    paintTimelineGround(painter, frame, minimap, cache, scale);
     paintOverlays(painter, frame);
 }
 

@@ -11,11 +11,11 @@ namespace foreshard::gui {
 /// A whole frame: minimap, ruler, rows, what lies over them, legend.
 /// @param minimap of minimapImage, as wide as the frame's
 /// @param scale pixels of the image per unit of the painter
-void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
+void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, DrawingCache& cache,
                    double scale);
 
 /// The same without what lies over the rows: what changes with the visible time only.
-void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
+void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, DrawingCache& cache,
                          double scale);
 
 /// What is drawn when no run is open.

@@ -125,7 +125,7 @@ void TimelineView::updateGround(const TimelineFrame& frame) {
     ground_.end = frame.axis.end;
     ground_.scroll = frame.scroll;
     QPainter painter(&ground_.picture);
-    paintTimelineGround(painter, frame, minimap_, atlas_, ratio);
+    paintTimelineGround(painter, frame, minimap_, cache_, ratio);
 }
 
 void TimelineView::paintEvent(QPaintEvent*) {
@@ -158,8 +158,8 @@ void TimelineView::paint(QPainter& painter, QRect area) const {
     shown.cursor.reset();
     QImage minimap = minimapImage(scene_, (QSizeF(shown.minimap.size()) * scale).toSize());
     minimap.setDevicePixelRatio(scale);
-    LabelAtlas atlas;
-    paintTimeline(painter, shown, minimap, atlas, scale);
+    DrawingCache cache;
+    paintTimeline(painter, shown, minimap, cache, scale);
 }
 
 void TimelineView::resizeEvent(QResizeEvent*) {

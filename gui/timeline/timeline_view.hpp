@@ -133,7 +133,7 @@ private:
     ViewState& state_;
     TimelineScene scene_;
     RowLayout layout_;
-    LabelAtlas atlas_;
+    DrawingCache cache_;
     QImage minimap_;
     /// Everything but overlays, kept while only those change: the pointer may then move at no cost.
     struct Ground {
