@@ -79,7 +79,7 @@ std::string textOf(Figure figure, double value) {
 }
 
 std::string differenceText(Figure figure, double a, double b) {
-    if (isRatio(figure)) return fmt::format("{:+.1f} points", 100.0 * (b - a));
+    if (isRatio(figure)) return fmt::format("{:+.1f} pts", 100.0 * (b - a));
     if (a == 0.0) return b == 0.0 ? "0.0 %" : "new";
     return fmt::format("{:+.1f} %", 100.0 * (b / a - 1.0));
 }

@@ -21,7 +21,7 @@ std::optional<double> valueOf(const Run& run, Figure figure);
 
 std::string textOf(Figure figure, double value);
 
-/// "-3.2 %" for times and amounts, "+1.4 points" for ratios.
+/// "-3.2 %" for times and amounts, "+1.4 pts" (points) for ratios.
 std::string differenceText(Figure figure, double a, double b);
 
 enum class Verdict { same, better, worse };
