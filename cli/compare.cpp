@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include "cli/flags.hpp"
-#include "cli/json_compare.hpp"
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
 #include "sim/engine/evaluate.hpp"
 #include "sim/error.hpp"
 #include "sim/result/compare_text.hpp"
+#include "sim/result/json_comparison.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "traces/file_kind.hpp"
 #include "traces/read_report.hpp"
@@ -60,29 +60,36 @@ Loaded load(const std::string& name) {
     throw InputError(name, "", "is a search: compare takes plan ids, jobs, reports and traces");
 }
 
+/// What reading a trace left out or guessed; what the trace says about itself is in the JSON.
 void warn_of(const Run& run) {
-    if (run.source != RunSource::imported) return;
-    for (const std::string& note : run.notes) print_warning(fmt::format("{}: {}", run.name, note));
+    for (const std::string& note : run.notes) {
+        if (run.source == RunSource::imported && note.starts_with(run.name + ": ")) print_warning(note);
+    }
 }
 
-std::vector<Run> load_all(const std::vector<std::string>& inputs, ExitCode& code) {
-    std::vector<Run> runs;
+struct LoadedRuns {
+    std::vector<Run> runs;  ///< fewer than asked for when one cannot run
+    ExitCode code = ok;
+};
+
+LoadedRuns load_all(const std::vector<std::string>& inputs) {
+    LoadedRuns all;
     for (const std::string& input : inputs) {
         Loaded loaded = load(input);
         if (!loaded.broken.empty()) {
             print_error(input + " cannot run:");
             print_broken_rules(loaded.broken);
-            code = infeasible;
-            return runs;
+            all.code = infeasible;
+            return all;
         }
         if (!loaded.fits) {
             print_error(fmt::format("{} does not fit into memory", input));
-            code = infeasible;
+            all.code = infeasible;
         }
         warn_of(loaded.run);
-        runs.push_back(std::move(loaded.run));
+        all.runs.push_back(std::move(loaded.run));
     }
-    return runs;
+    return all;
 }
 
 /// True when a step is longer than the first by more than so many percent.
@@ -118,8 +125,7 @@ ExitCode run_compare(const CompareOptions& options) {
     const std::optional<double> allowed =
         options.regression ? std::optional(parse_percent(*options.regression, "--fail-on-regression")) : std::nullopt;
     if (options.inputs.size() < 2) throw InputError("compare", "", "name at least two plans, reports or traces");
-    ExitCode code = ok;
-    const std::vector<Run> runs = load_all(options.inputs, code);
+    const auto [runs, code] = load_all(options.inputs);
     if (runs.size() < options.inputs.size()) return code;
     std::vector<Comparison> comparisons;
     std::string text;

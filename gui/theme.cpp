@@ -64,7 +64,7 @@ Theme lightTheme() {
 }
 
 Theme darkTheme() {
-    return {ThemeKind::dark, "#16191D", "#1D2126", "#E8EAED", "#A0A8B2", "#3A4048",
+    return {ThemeKind::dark, "#16191D", "#1D2126", "#E8EAED", "#A9B1BB", "#3A4048",
             "#39414B",       "#56B4E9", "#FF8A80", "#56B4E9", "#E69F00"};
 }
 

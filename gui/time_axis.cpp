@@ -6,7 +6,7 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr Picoseconds shortest_view = 1000;
+constexpr Picoseconds shortest_view = 10'000;
 
 /// Moves [begin, begin + length) into [first, last], shortening it where it is longer.
 TimeAxis inside(TimeAxis axis, Picoseconds length, Picoseconds first, Picoseconds last) {

@@ -20,7 +20,7 @@ struct TimeAxis {
 };
 
 /// The axis scaled by `factor` (below 1: closer) about the time under `pixel`, which stays under it; kept inside
-/// [first, last] and no closer than one nanosecond.
+/// [first, last] and no closer than ten nanoseconds, so that a column of a large screen is at least a picosecond.
 TimeAxis zoomed(const TimeAxis& axis, double factor, double pixel, Picoseconds first, Picoseconds last);
 
 /// The axis moved right by `pixels`, kept inside [first, last].

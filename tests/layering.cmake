@@ -1,6 +1,7 @@
 # Fails when a file includes upwards, or uses a third-party header outside its folder (docs/design.md, "Layering").
 #     cmake -DROOT=<repository> -P layering.cmake
-# A room is a folder with a place in the order; `visualiser` is gui/program, `base` is what lies directly in sim/, `front` is sim/sim.{hpp,cpp} and sim/json_report.{hpp,cpp}.
+# A room is a folder with a place in the order; `visualiser` is gui/program, `program` is runtime/program, `base` is what
+# lies directly in sim/, `front` is sim/sim.{hpp,cpp} and sim/json_report.{hpp,cpp}.
 cmake_minimum_required(VERSION 3.25)
 
 get_filename_component(ROOT "${ROOT}" ABSOLUTE)
@@ -20,6 +21,7 @@ set(may_cli ${may_front} fit traces cli)
 set(may_gui ${may_front} traces gui)
 set(may_visualiser ${may_gui} cli visualiser)
 set(may_runtime base spec plan result runtime)
+set(may_program ${may_front} traces cli runtime program)
 
 set(broken_rules "")
 
@@ -35,6 +37,8 @@ function(room_of path result)
         set(room front)
     elseif(path MATCHES "^gui/program/")
         set(room visualiser)
+    elseif(path MATCHES "^runtime/program/")
+        set(room program)
     elseif(path MATCHES "^sim/[^/]+$")
         set(room base)
     elseif(path MATCHES "^(sim/)?([^/]+)/")

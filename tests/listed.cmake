@@ -3,7 +3,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(unlisted "")
-foreach(folder sim traces cli gui tests)
+foreach(folder sim traces cli gui runtime tests)
     file(READ "${ROOT}/${folder}/CMakeLists.txt" list)
     if(folder STREQUAL "tests")
         file(READ "${ROOT}/tests/bench/CMakeLists.txt" bench_list)

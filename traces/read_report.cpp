@@ -96,10 +96,15 @@ void read_texts(JsonObject& object, const std::string& key, std::vector<std::str
 }
 
 /// Measured times do not sum exactly: what lacks is idle time that nobody named.
-void fill_up(RankReport& rank, Picoseconds step, std::vector<std::string>& notes) {
+void fill_up(RankReport& rank, Picoseconds step, const JsonObject& object, std::vector<std::string>& notes) {
     const Picoseconds sum = std::accumulate(rank.account.begin(), rank.account.end(), Picoseconds{0});
     if (sum == step) return;
-    rank.account[static_cast<std::size_t>(Account::bubble)] += step - sum;
+    Picoseconds& bubble = rank.account[static_cast<std::size_t>(Account::bubble)];
+    bubble += step - sum;
+    if (bubble < 0) {
+        object.fail("time_ms", fmt::format("the times sum to {} ms, more than the step of {} ms", to_milliseconds(sum),
+                                           to_milliseconds(step)));
+    }
     notes.push_back(
         fmt::format("pp rank {}: its times sum to {:.3f} ms, the step takes {:.3f} ms; the difference is "
                     "counted as bubble",
@@ -127,7 +132,7 @@ ReadReport read(const Json& json, const std::string& name) {
     }
     for (JsonObject& object : root.objects("ranks")) {
         report.ranks.push_back(read_rank(object, static_cast<int>(report.ranks.size())));
-        fill_up(report.ranks.back(), step, report.notes);
+        fill_up(report.ranks.back(), step, object, report.notes);
     }
     return report;
 }

@@ -32,7 +32,7 @@ public:
 
 private:
     struct Hash {
-        using is_transparent = void;
+        using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's name
         std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
     std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> numbers_;

@@ -119,10 +119,15 @@ void Collector::add_counter(const TraceEvent& event) {
     process.memory.push_back({*time, static_cast<int>(found - ours.begin()), event.number});
 }
 
-/// Spans of one collective have the same number in their group, and the same name.
+/// Spans of one communication have the same number in their group. A send and its receive have different names.
 std::int32_t Collector::comm_of(const TraceEvent& event) {
     if (event.sequence < 0) return -1;
-    return trace_.comms.number_of(fmt::format("{}/{}/{}", event.group_name, event.collective, event.sequence));
+    const bool message = event.collective == "send" || event.collective == "recv";
+    const std::string key = message ? fmt::format("{}/{} of {}", event.group_name, event.sequence, event.peer)
+                                    : fmt::format("{}/{}/{}", event.group_name, event.collective, event.sequence);
+    const std::int32_t comm = trace_.comms.number_of(key);
+    if (static_cast<std::size_t>(comm) == trace_.peers.size()) trace_.peers.push_back(message ? event.peer : -1);
+    return comm;
 }
 
 void Collector::store(const TraceEvent& event, Picoseconds start, Picoseconds duration) {

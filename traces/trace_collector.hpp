@@ -67,7 +67,8 @@ struct CollectedTrace {
     std::vector<TraceThread> threads;
     Names names;
     Names categories;
-    Names comms;  ///< "group/collective/number"
+    Names comms;                      ///< "group/collective/number" of collectives, "group/number" of messages
+    std::vector<std::int32_t> peers;  ///< like `comms`: of a message the other rank; -1: none, or not said
     TraceCounts counts;
     TraceInfo info;
 };

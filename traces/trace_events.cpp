@@ -1,5 +1,6 @@
 #include "traces/trace_events.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -164,7 +165,7 @@ void EventReader::clear() {
     event_.duration = event_.recompute = event_.parts = 0;
     event_.has_time = event_.has_duration = false;
     event_.step = event_.stage = event_.microbatch = event_.chunk = -1;
-    event_.number = event_.sequence = -1;
+    event_.number = event_.sequence = event_.peer = -1;
 }
 
 void EventReader::read_event() {
@@ -247,6 +248,8 @@ void EventReader::read_argument(std::string_view key) {
         if (key == "recompute_ms") event_.recompute = part;
     } else if (key == "bytes" || key == "sort_index") {
         event_.number = parse_number<std::int64_t>(text).value_or(-1);
+    } else if (key == "Src Rank" || key == "Dst Rank") {
+        event_.peer = small_number(text);
     } else if (key == "Seq") {
         event_.sequence = parse_number<std::int64_t>(text).value_or(-1);
     } else if (key == "Collective name" || key == "collective") {
@@ -261,7 +264,7 @@ void EventReader::read_argument(std::string_view key) {
 }  // namespace
 
 bool parse_microseconds(std::string_view text, TraceTime& time) {
-    const bool plain = text.find_first_of("eE") == std::string_view::npos;
+    const bool plain = std::none_of(text.begin(), text.end(), [](char c) { return c == 'e' || c == 'E'; });
     if (!plain) return set_time_from_double(text, time);
     const bool negative = text.starts_with('-');
     const std::size_t dot = std::min(text.find('.'), text.size());

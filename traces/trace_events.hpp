@@ -36,6 +36,7 @@ struct TraceEvent {
     std::int32_t chunk = -1;
     std::int64_t number = -1;    ///< "bytes" of a counter, "sort_index" of metadata
     std::int64_t sequence = -1;  ///< "Seq" of a collective in its group
+    std::int32_t peer = -1;      ///< "Src Rank" or "Dst Rank" of a message
     Picoseconds recompute = 0;   ///< "recompute_ms"
     Picoseconds parts = 0;       ///< all arguments that end in "_ms"
     std::string pass;            ///< "F", "B", "I", "W", "S", "T"

@@ -151,11 +151,27 @@ bool set_range(TraceRole& role, std::string_view name) {
     return true;
 }
 
+/// Lower case; `word` is.
+bool contains_at(std::string_view text, std::size_t at, std::string_view word) {
+    if (text.size() - at < word.size()) return false;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+        const char c = text[at + i];
+        if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != word[i]) return false;
+    }
+    return true;
+}
+
 /// Names of libraries that move data between GPUs; NCCL's kernels are called ncclKernel... or ncclDevKernel...
+/// Every kernel of a trace is asked, so nothing is copied.
 bool is_communication(std::string_view name) {
-    const std::string text = lower(name);
-    for (const char* library : {"nccl", "rccl", "nvshmem", "deep_ep", "deepep", "hybridep", "hybrid_ep"}) {
-        if (text.find(library) != std::string::npos) return true;
+    constexpr std::array<std::string_view, 7> libraries = {"nccl",   "rccl",     "nvshmem",  "deep_ep",
+                                                           "deepep", "hybridep", "hybrid_ep"};
+    constexpr std::string_view first_letters = "nNrRdDhH";
+    for (std::size_t at = name.find_first_of(first_letters); at != std::string_view::npos;
+         at = name.find_first_of(first_letters, at + 1)) {
+        for (const std::string_view library : libraries) {
+            if (contains_at(name, at, library)) return true;
+        }
     }
     return false;
 }
@@ -180,8 +196,8 @@ bool is_cpu_category(std::string_view category) {
 
 bool is_ours(const TraceEvent& event) {
     if (event.step < 0) return false;
-    constexpr std::array<std::string_view, 11> all = {"pass", "step",      "tp",       "cp",         "ep",     "pp",
-                                                      "dp",   "embedding", "dp-shard", "dp-replica", "replica"};
+    constexpr std::array<std::string_view, 12> all = {"pass", "step", "tp",        "cp",       "ep",         "pp",
+                                                      "host", "dp",   "embedding", "dp-shard", "dp-replica", "replica"};
     return std::find(all.begin(), all.end(), event.category) != all.end();
 }
 
@@ -207,11 +223,14 @@ void set_ours(TraceRole& role, const TraceEvent& event, const std::string& threa
         role.lane = SpanLane::p2p;
         role.kind = SpanKind::p2p;
         role.name = (thread.starts_with("send") ? "send " : "receive ") + action;
+    } else if (event.category == "host") {
+        role.kind = SpanKind::offload;
     } else {
         const Axis* axis = axis_in(event.category);
         role.lane = axis != nullptr ? axis->lane : SpanLane::dp;
         role.kind = axis != nullptr ? axis->kind : SpanKind::dp;
-        if (event.name.find(" of ") != std::string::npos) role.name = fmt::format("{} {}", event.category, action);
+        const bool inside_a_pass = event.name.starts_with(event.category + " of ");
+        if (inside_a_pass) role.name = fmt::format("{} {}", event.category, action);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/result/span_accounts.hpp"
+#include "sim/result/span_query.hpp"
 #include "traces/trace_memory.hpp"
 #include "traces/trace_ranks.hpp"
 
@@ -29,6 +30,14 @@ std::optional<double> number_of(const Facts& facts, const std::string& key) {
 
 std::string count_text(std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, count == 1 ? "event" : "events", what);
+}
+
+/// The same on both ranks of a message: its group, number, and the two ranks.
+std::string comm_key(const CollectedTrace& trace, std::int32_t comm, int rank) {
+    const std::string& key = trace.comms.all()[static_cast<std::size_t>(comm)];
+    const std::int32_t peer = trace.peers[static_cast<std::size_t>(comm)];
+    if (peer < 0) return key;
+    return fmt::format("{} {}-{}", key.substr(0, key.rfind(" of ")), std::min(rank, peer), std::max(rank, peer));
 }
 
 class RunMaker {
@@ -55,7 +64,11 @@ public:
 private:
     void add(const TraceFile& file);
     Picoseconds offset_of(const TraceFile& file);
-    void note(std::string text) { run_.notes.push_back(std::move(text)); }
+    /// Remarks on reading name their file; what the trace itself says does not.
+    void note(const std::string& text) { note(run_.name, text); }
+    void note(const std::string& file, const std::string& text) {
+        run_.notes.insert(run_.notes.begin() + remarks_++, file + ": " + text);
+    }
     void note_counts(const TraceFile& file, const TraceRanks& ranks);
     void note_oddities(const TraceFile& file);
     void add_settings(const Facts& facts);
@@ -72,6 +85,7 @@ private:
     Names comms_;
     std::vector<LooseSpan> spans_;
     std::vector<StepRange> steps_;  ///< of all files
+    std::ptrdiff_t remarks_ = 0;    ///< in front of Run::notes
     bool knows_passes_ = false;
     bool ours_ = false;
 };
@@ -86,8 +100,8 @@ Picoseconds RunMaker::offset_of(const TraceFile& file) {
         static_cast<double>(file.trace.base_microseconds) - static_cast<double>(first.base_microseconds) + ns / 1e3;
     constexpr double hour = 3.6e9;
     if (std::abs(microseconds) > hour) {
-        note(fmt::format("{}: its clock is {:.0f} s away from the first file's: both are put at the same start",
-                         file.name, microseconds / 1e6));
+        note(file.name, fmt::format("its clock is {:.0f} s away from the first file's: both are put at the same start",
+                                    microseconds / 1e6));
         return 0;
     }
     return std::llround(microseconds * 1e6);
@@ -102,15 +116,16 @@ void RunMaker::add(const TraceFile& file) {
     for (LooseSpan span : ranks.spans) {
         span.start += offset;
         span.end += offset;
-        span.rank += first_rank;
         if (span.kind == SpanKind::recompute) {
             span.name = names_.number_of("recompute " + file.trace.names.all()[static_cast<std::size_t>(span.name)]);
         } else {
             span.name = names[static_cast<std::size_t>(span.name)];
         }
         if (span.comm >= 0) {
-            span.comm = comms_.number_of(file.trace.comms.all()[static_cast<std::size_t>(span.comm)]);
+            const int rank = ranks.ranks[static_cast<std::size_t>(span.rank)].rank;
+            span.comm = comms_.number_of(comm_key(file.trace, span.comm, rank));
         }
+        span.rank += first_rank;
         spans_.push_back(span);
     }
     for (const StepRange& step : ranks.steps) steps_.push_back({step.begin + offset, step.end + offset});
@@ -125,21 +140,22 @@ void RunMaker::add(const TraceFile& file) {
 }
 
 void RunMaker::note_counts(const TraceFile& file, const TraceRanks& ranks) {
-    note(fmt::format("{}: {} of {} events are drawn", file.name, ranks.spans.size(),
-                     file.trace.events.size() + file.trace.counts.not_drawn));
+    note(file.name, fmt::format("{} of {} events are drawn", ranks.spans.size(),
+                                file.trace.events.size() + file.trace.counts.not_drawn));
     std::vector<std::string> left;
     for (const auto& [category, count] : ranks.left_by_category) left.push_back(fmt::format("{} {}", count, category));
-    if (!left.empty()) note(fmt::format("not drawn, of CPU threads or other ranges: {}", fmt::join(left, ", ")));
+    if (!left.empty())
+        note(file.name, fmt::format("not drawn, of CPU threads or other ranges: {}", fmt::join(left, ", ")));
     if (ranks.host_kernels > 0 && ranks.knows_passes) {
-        note(count_text(ranks.host_kernels, " are kernels outside of all passes and count as host"));
+        note(file.name, count_text(ranks.host_kernels, " are kernels outside of all passes and count as host"));
     }
-    if (!ranks.knows_rank) note(fmt::format("{} does not say its rank: it is shown as rank 0", file.name));
+    if (!ranks.knows_rank) note(file.name, "the file does not say its rank: it is shown as rank 0");
 }
 
 void RunMaker::note_oddities(const TraceFile& file) {
     const TraceCounts& counts = file.trace.counts;
     const auto say = [&](std::size_t count, const char* what) {
-        if (count > 0) note(fmt::format("{}: {}", file.name, count_text(count, what)));
+        if (count > 0) note(file.name, count_text(count, what));
     };
     say(counts.not_drawn, " are instants, counters or arrows and not drawn");
     say(counts.no_time, " without a usable time are left out");
@@ -148,7 +164,7 @@ void RunMaker::note_oddities(const TraceFile& file) {
     say(counts.unopened, " end without a begin and are left out");
     say(counts.unclosed, " begin without an end and last to the end of the trace");
     say(file.trace.info.broken, " are no JSON and left out");
-    if (file.trace.info.cut_short) note(fmt::format("{}: the file is cut short", file.name));
+    if (file.trace.info.cut_short) note(file.name, "the file is cut short");
 }
 
 void RunMaker::add_settings(const Facts& facts) {
@@ -230,9 +246,15 @@ void RunMaker::add_accounts() {
     }
     run_.accounts = accounts_of(run_.spans);
     if (ours_) return;
-    const auto is_p2p = [](SpanKind kind) { return kind == SpanKind::p2p; };
-    if (std::any_of(run_.spans.kind.begin(), run_.spans.kind.end(), is_p2p)) {
-        note("a message's kernel waits for the other rank too: what is shown as exposed PP holds bubbles");
+    const std::vector<CommSplit> splits = comm_splits(run_.spans);
+    std::size_t alone = 0;
+    for (std::size_t span = 0; span < run_.spans.size(); ++span) {
+        if (run_.spans.kind[span] == SpanKind::p2p && splits[span].participants < 2) ++alone;
+    }
+    if (alone > 0) {
+        note(count_text(alone,
+                        " are messages whose other rank is not known: their waiting counts as exposed PP; open "
+                        "the traces of all ranks together to tell it apart"));
     }
 }
 

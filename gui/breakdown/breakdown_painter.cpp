@@ -179,8 +179,9 @@ QString breakdownSentence(const Run& run) {
     for (const Account account : {Account::forward, Account::backward, Account::weight_grad, Account::recompute}) {
         compute += shares[static_cast<std::size_t>(account)];
     }
-    std::vector<std::size_t> losses;
-    for (std::size_t a = static_cast<std::size_t>(Account::optimizer); a < shares.size(); ++a) losses.push_back(a);
+    constexpr auto first_loss = static_cast<std::size_t>(Account::optimizer);
+    std::vector<std::size_t> losses(shares.size() - first_loss);
+    std::iota(losses.begin(), losses.end(), first_loss);
     std::stable_sort(losses.begin(), losses.end(), [&](std::size_t x, std::size_t y) { return shares[x] > shares[y]; });
     QString text = QString("Ranks compute %1 % of the %2 step")
                        .arg(QString::number(100.0 * compute, 'f', 0), durationText(run.step_time));

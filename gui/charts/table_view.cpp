@@ -61,7 +61,6 @@ TableView::TableView(const QString& name, QWidget* parent)
     verticalHeader()->hide();
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() * 3 / 2);
     verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    horizontalHeader()->setStretchLastSection(true);
     horizontalHeader()->setMaximumSectionSize(fontMetrics().averageCharWidth() * widest_column);
     connect(this, &QTableView::doubleClicked, this,
             [this](const QModelIndex& at) { emit rowActivated(sorted_->mapToSource(at).row()); });
@@ -74,6 +73,9 @@ void TableView::setTable(Table table) {
     setSortingEnabled(false);
     sorted_->sort(-1);
     sorted_->show({});
+    // A last column of numbers would stand far from the others.
+    horizontalHeader()->setStretchLastSection(!table.columns.empty() &&
+                                              table.columns.back().kind == Column::Kind::text);
     model_->setTable(std::move(table));
     horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
     setSortingEnabled(true);

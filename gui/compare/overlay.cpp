@@ -47,6 +47,10 @@ void addAccounts(Overlay& overlay) {
     overlay.fromAccounts = true;
 }
 
+double relative(Picoseconds predicted, Picoseconds measured) {
+    return measured == 0 ? 0.0 : static_cast<double>(predicted) / static_cast<double>(measured) - 1.0;
+}
+
 std::vector<KindError> errorsOf(const Overlay& overlay) {
     std::array<KindError, span_kind_count> all{};
     std::vector<CommSplit> splits;
@@ -57,8 +61,7 @@ std::vector<KindError> errorsOf(const Overlay& overlay) {
         ++error.pairs;
         error.predicted += point.predicted;
         error.measured += point.measured;
-        const auto measured = static_cast<double>(std::max<Picoseconds>(1, point.measured));
-        error.meanAbsoluteError += std::abs(static_cast<double>(point.predicted) - measured) / measured;
+        if (point.measured > 0) error.meanAbsoluteError += std::abs(relative(point.predicted, point.measured));
         if (overlay.fromAccounts) continue;
         const CommSplit& split = splits[overlay.comparison.pairs[point.pair].b];
         error.transfer += split.transfer;
@@ -80,10 +83,6 @@ QString signedPercent(double ratio) {
 QString kindName(SpanKind kind) {
     const std::string_view name = to_string(kind);
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
-}
-
-double relative(Picoseconds predicted, Picoseconds measured) {
-    return measured == 0 ? 0.0 : static_cast<double>(predicted) / static_cast<double>(measured) - 1.0;
 }
 
 }  // namespace

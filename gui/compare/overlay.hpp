@@ -22,8 +22,9 @@ struct KindError {
     std::size_t pairs = 0;
     Picoseconds predicted = 0;
     Picoseconds measured = 0;
-    double meanAbsoluteError = 0.0;  ///< of single spans, as a share of the measured length
-    Picoseconds transfer = 0;        ///< of communication, measured: data moved; the rest of `measured` was waiting
+    double meanAbsoluteError =
+        0.0;  ///< of single spans, as a share of the measured length; spans without length count as met
+    Picoseconds transfer = 0;  ///< of communication, measured: data moved; the rest of `measured` was waiting
     Picoseconds wait = 0;
     /// Predicted over measured, less one; 0 when nothing was measured.
     double error() const;

@@ -161,7 +161,7 @@ std::optional<std::size_t> overlayPointAt(const QPaintDevice& device, const QRec
                                           const QPoint& place) {
     constexpr double reach = 7.0;
     const LogPlot plot = plotOf(device, area, overlay, theme(ThemeKind::light));
-    std::optional<std::size_t> nearest;
+    std::size_t nearest = overlay.points.size();
     double best = reach * reach;
     for (std::size_t i = 0; i < overlay.points.size(); ++i) {
         const OverlayPoint& point = overlay.points[i];
@@ -172,7 +172,7 @@ std::optional<std::size_t> overlayPointAt(const QPaintDevice& device, const QRec
         best = distance;
         nearest = i;
     }
-    return nearest;
+    return nearest < overlay.points.size() ? std::optional(nearest) : std::nullopt;
 }
 
 }  // namespace foreshard::gui

@@ -194,7 +194,7 @@ std::optional<std::size_t> paretoPlanAt(const QPaintDevice& device, const QRect&
                                         const QPoint& place) {
     constexpr double reach = 9.0;
     const Plot plot = plotOf(device, area, scene);
-    std::optional<std::size_t> nearest;
+    std::size_t nearest = scene.search->plans.size();
     double best = reach * reach;
     for (const Place& candidate : insidePlaces(scene)) {
         const QPointF away = plot.at(candidate.memory, candidate.speed) - QPointF(place);
@@ -203,7 +203,7 @@ std::optional<std::size_t> paretoPlanAt(const QPaintDevice& device, const QRect&
         best = distance;
         nearest = candidate.plan;
     }
-    return nearest;
+    return nearest < scene.search->plans.size() ? std::optional(nearest) : std::nullopt;
 }
 
 }  // namespace foreshard::gui

@@ -36,6 +36,9 @@ void addLateEarly(std::vector<LegendItem>& items, const TimelineScene& scene) {
         items.push_back({SpanKind::other, "up: later than A, at most " + most, scene.theme().late});
         items.push_back({SpanKind::other, "down: earlier", scene.theme().early});
     }
+    if (scene.choice.mode == TimelineMode::overlay) {
+        items.push_back({SpanKind::other, "outline, or upper part of a row: A", scene.theme().window});
+    }
     const std::size_t unmatched = scene.lateness->onlyInFirst + scene.lateness->onlyInSecond;
     const QString match = QString("matched %1 %").arg(100.0 * scene.lateness->matchRatio, 0, 'f', 1);
     items.push_back({SpanKind::other, QString("%1, unmatched %2 (hatched)").arg(match).arg(unmatched),
@@ -59,11 +62,11 @@ int paintItem(QPainter& painter, const Theme& theme, const LegendItem& item, QPo
 
 std::vector<LegendItem> timelineLegend(const TimelineScene& scene) {
     std::vector<LegendItem> items;
+    addLateEarly(items, scene);  // first, so that a narrow picture keeps what is not known from elsewhere
     for (const SpanKind kind : kindsOf(scene)) {
         items.push_back({kind, nameOf(kind), scene.theme().fill(kind), Theme::pattern(kind)});
     }
     items.push_back({SpanKind::other, "bubble (rank waits)", scene.theme().bubble});
-    addLateEarly(items, scene);
     return items;
 }
 

@@ -16,7 +16,7 @@ struct LegendItem {
     Qt::BrushStyle pattern = Qt::SolidPattern;
 };
 
-/// Of what the shown runs hold: kinds in the order of SpanKind, then the bubble, then what the mode adds.
+/// What the mode adds, then of what the shown runs hold: kinds in the order of SpanKind, and the bubble.
 std::vector<LegendItem> timelineLegend(const TimelineScene& scene);
 
 /// One line in `area`; what does not fit at the right is left out.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gui/timeline/label_atlas.hpp"
+#include "gui/timeline/navigation.hpp"
 #include "gui/timeline/rows_painter.hpp"
 
 namespace foreshard::gui {
@@ -86,7 +87,6 @@ void paintSpanSelection(QPainter& painter, const TimelineFrame& frame) {
     const Theme& theme = frame.scene->theme();
     const ShownRun& shown = frame.scene->runs[frame.selection.run];
     const std::size_t span = frame.selection.span;
-    if (span >= shown.spans().size()) return;
     for (const std::size_t input : inputs_of(shown.spans(), span)) {
         if (const auto source = shownSource(frame, input)) {
             arrow(painter, frame, frame.selection.run, *source, span, theme.accent);
@@ -118,10 +118,11 @@ void paintGapSelection(QPainter& painter, const TimelineFrame& frame) {
     outline(painter, clipped(frame, box), theme.capacity, theme.window, 2.0);
     const SpanTable& spans = frame.scene->runs[run].spans();
     const auto gap = gap_at(spans, frame.selection.row, frame.selection.begin);
-    std::optional<std::size_t> waiting = gap ? gap->after : std::nullopt;
+    const std::size_t none = spans.size();
+    std::size_t waiting = gap && gap->after ? *gap->after : none;
     for (const std::size_t cause : frame.scene->chain) {
         if (!hasOwnRow(frame, run, cause)) continue;
-        if (waiting) arrow(painter, frame, run, cause, *waiting, theme.capacity);
+        if (waiting != none) arrow(painter, frame, run, cause, waiting, theme.capacity);
         if (const auto producer = spanRect(frame, run, cause)) {
             outline(painter, clipped(frame, *producer), theme.capacity, theme.window, 1.0);
         }
@@ -150,18 +151,26 @@ void verticalLine(QPainter& painter, const TimelineFrame& frame, Picoseconds tim
     if (!text.isEmpty()) painter.drawText(QPointF(x + 3, frame.rows.bottom() - 4), text);
 }
 
+/// Visible spans of the row that is outlined.
+SpanRange outlined(const TimelineFrame& frame, const TimelineRow& row) {
+    const ShownRun& first = frame.scene->runs[0];
+    const SpanRow& its = first.spans().rows[*row.outlineRow];
+    return visible_spans(first.spans(), its, frame.axis.begin - first.shift, frame.axis.end - first.shift);
+}
+
 }  // namespace
+
+bool outlinesFit(const TimelineFrame& frame, const TimelineRow& row) {
+    const SpanRange seen = outlined(frame, row);
+    return static_cast<double>(seen.last - seen.first) <= frame.axis.width / 8;
+}
 
 void paintPredicted(QPainter& painter, const TimelineFrame& frame) {
     const ShownRun& first = frame.scene->runs[0];
     painter.setBrush(Qt::NoBrush);
     for (const ShownRow& shown : visibleRows(frame)) {
-        if (!shown.row->outlineRow) continue;
-        const SpanRow& row = first.spans().rows[*shown.row->outlineRow];
-        const SpanRange seen =
-            visible_spans(first.spans(), row, frame.axis.begin - first.shift, frame.axis.end - first.shift);
-        // More outlines than half the pixels would be a black row.
-        if (seen.last - seen.first > static_cast<std::size_t>(frame.axis.width / 4)) continue;
+        if (!shown.row->outlineRow || !outlinesFit(frame, *shown.row)) continue;
+        const SpanRange seen = outlined(frame, *shown.row);
         for (std::size_t span = seen.first; span < seen.last; ++span) {
             const double left = frame.x(0, first.spans().start[span]);
             const double right = frame.x(0, first.spans().end[span]);
@@ -213,7 +222,7 @@ void paintCriticalPath(QPainter& painter, const TimelineFrame& frame) {
 }
 
 void paintSelection(QPainter& painter, const TimelineFrame& frame) {
-    if (frame.selection.run >= frame.scene->shownRuns()) return;
+    if (frame.selection.run >= frame.scene->shownRuns() || !tableRowOf(*frame.scene, frame.selection)) return;
     switch (frame.selection.kind) {
         case Selection::Kind::none:
             return;

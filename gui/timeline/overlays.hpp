@@ -10,8 +10,10 @@ namespace foreshard::gui {
 /// Everything below in one call, clipped to the rows.
 void paintOverlays(QPainter& painter, const TimelineFrame& frame);
 
-/// Outlines of the first run's spans over the second's (mode overlay).
+/// Outlines of the first run's spans over the second's (mode overlay), in rows where they fit.
 void paintPredicted(QPainter& painter, const TimelineFrame& frame);
+/// False where outlines would be denser than one in eight pixels; the first run is then the upper part of the row.
+bool outlinesFit(const TimelineFrame& frame, const TimelineRow& row);
 /// The lit micro-batch on all ranks.
 void paintLight(QPainter& painter, const TimelineFrame& frame);
 void paintCriticalPath(QPainter& painter, const TimelineFrame& frame);

@@ -11,20 +11,26 @@ namespace {
 /// Narrower boxes have no edge: it would be a large part of them, and their colour no longer that of their kind.
 constexpr double least_edged = 9.0;
 
+constexpr std::size_t least_edges = 3;  ///< of columns inside the narrowest box
+
+/// Red, green, blue; the fourth makes sums of colours one instruction each.
+using Channels = std::array<float, 4>;
+
+Channels channelsOf(QRgb color) {
+    return {static_cast<float>(qRed(color)), static_cast<float>(qGreen(color)), static_cast<float>(qBlue(color)), 0.0F};
+}
+
 /// Sum of colours weighted by time.
 struct Mixture {
-    double red = 0.0;
-    double green = 0.0;
-    double blue = 0.0;
+    Channels sum{};
 
-    void add(QRgb color, double weight) {
-        red += qRed(color) * weight;
-        green += qGreen(color) * weight;
-        blue += qBlue(color) * weight;
+    void add(const Channels& color, float weight) {
+        for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += color[c] * weight;
     }
-    QRgb over(double weight) const {
-        const auto channel = [weight](double sum) { return static_cast<int>(sum / weight + 0.5); };
-        return qRgb(channel(red), channel(green), channel(blue));
+    QRgb over(float weight) const {
+        const float inverse = 1.0F / weight;
+        const auto channel = [&](std::size_t c) { return static_cast<int>(sum[c] * inverse + 0.5F); };
+        return qRgb(channel(0), channel(1), channel(2));
     }
 };
 
@@ -56,9 +62,9 @@ QRgb* lineOf(QImage& image, int y) {
 
 QRgb mixed(QRgb under, QRgb over, double share) {
     Mixture mixture;
-    mixture.add(under, 1.0 - share);
-    mixture.add(over, share);
-    return mixture.over(1.0);
+    mixture.add(channelsOf(under), static_cast<float>(1.0 - share));
+    mixture.add(channelsOf(over), static_cast<float>(share));
+    return mixture.over(1.0F);
 }
 
 RowColors rowColors(const Theme& theme) {
@@ -103,24 +109,28 @@ QRgb RowImage::restColor(const SpanTable& spans, bool compute, Picoseconds begin
 void RowImage::mixColumns(const TimelineRow& row, const Columns& columns, const std::vector<Picoseconds>& edges) {
     const ShownRun& shown = scene_.runs[row.run];
     const std::span<const SpanClass> classes = shown.coverage->classes(row.row);
-    std::array<QRgb, std::size_t{span_kind_count} * most_shades> fill{};
-    for (std::size_t k = 0; k < classes.size(); ++k) fill[k] = colors_.of(classes[k]);
+    std::array<Channels, std::size_t{span_kind_count} * most_shades> fill{};
+    for (std::size_t k = 0; k < classes.size(); ++k) fill[k] = channelsOf(colors_.of(classes[k]));
     const bool compute = shown.spans().rows[row.row].lane == SpanLane::compute;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const Picoseconds length = edges[i + 1] - edges[i];
+        if (length == 0 && i > 0) {  // closer than a picosecond per column
+            line_[i] = line_[i - 1];
+            continue;
+        }
         Picoseconds rest = length;
         Mixture mixture;
         for (std::size_t k = 0; k < classes.size(); ++k) {
             const Picoseconds time = columns.time[i * classes.size() + k];
             if (time == 0) continue;
-            mixture.add(fill[k], static_cast<double>(time));
+            mixture.add(fill[k], static_cast<float>(time));
             rest -= time;
         }
         if (rest > 0 || length == 0) {
-            mixture.add(restColor(shown.spans(), compute, edges[i], edges[i + 1]),
-                        static_cast<double>(std::max<Picoseconds>(rest, 1)));
+            mixture.add(channelsOf(restColor(shown.spans(), compute, edges[i], edges[i + 1])),
+                        static_cast<float>(std::max<Picoseconds>(rest, 1)));
         }
-        line_[i] = mixture.over(static_cast<double>(std::max<Picoseconds>(length, 1)));
+        line_[i] = mixture.over(static_cast<float>(std::max<Picoseconds>(length, 1)));
     }
 }
 
@@ -138,15 +148,17 @@ void RowImage::addGap(const TimelineRow& row, Picoseconds begin, Picoseconds end
     if (right - left >= least_box) boxes_.push_back({row.run, 0, true, left, right, top, height});
 }
 
-/// A box at least two columns wide holds an edge, so the edges find all of them, however many spans lie between.
+/// A box at least four columns wide holds three edges at which equally many spans have started, so the edges find all
+/// of them, however many spans lie between.
 void RowImage::findBoxes(const TimelineRow& row, const Columns& columns, const std::vector<Picoseconds>& edges, int top,
                          int height) {
     const SpanTable& spans = scene_.runs[row.run].spans();
     const SpanRow& its = spans.rows[row.row];
     std::size_t seenSpan = its.last;
     std::uint32_t seenGap = std::numeric_limits<std::uint32_t>::max();
-    for (std::size_t i = 0; i < edges.size(); ++i) {
+    for (std::size_t i = 0; i + least_edges - 1 < edges.size(); ++i) {
         const std::uint32_t started = columns.started[i];
+        if (started != columns.started[i + least_edges - 1]) continue;
         const std::size_t span = its.first + started - 1;
         if (started > 0 && spans.end[span] > edges[i]) {
             if (span != seenSpan) addBox(row, span, top, height);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/timeline/overlays.hpp"
 #include "sim/result/text_format.hpp"
 #include "sim/result/timeline.hpp"
 
@@ -54,6 +55,12 @@ private:
             drawing.drawLateEarly(image, row, y, height);
         } else {
             drawing.drawSpans(image, row, y, height);
+        }
+        if (row.outlineRow && !outlinesFit(frame_, row)) {
+            TimelineRow first = row;
+            first.run = 0;
+            first.row = *row.outlineRow;
+            drawing.drawColumns(image, first, y, height * 2 / 5);
         }
     }
 

@@ -115,13 +115,13 @@ void TimelineView::pressMinimap(QPoint point) {
     const TimelineFrame now = frame();
     switch (minimapGrip(now, point)) {
         case MinimapGrip::left:
-            drag_ = Drag::minimapLeft;
+            drag_ = Drag::minimap_left;
             return;
         case MinimapGrip::right:
-            drag_ = Drag::minimapRight;
+            drag_ = Drag::minimap_right;
             return;
         default:
-            drag_ = Drag::minimapWindow;
+            drag_ = Drag::minimap_window;
     }
     // A press outside the window brings it there.
     const Picoseconds time = minimapAxis(now).toTime(point.x() - now.minimap.left());
@@ -161,9 +161,9 @@ void TimelineView::dragTo(QPoint point) {
             verticalScrollBar()->setValue(dragScroll_ - moved.y());
             return;
         }
-        case Drag::minimapWindow:
-        case Drag::minimapLeft:
-        case Drag::minimapRight:
+        case Drag::minimap_window:
+        case Drag::minimap_left:
+        case Drag::minimap_right:
             dragMinimap(point);
     }
 }
@@ -173,9 +173,9 @@ void TimelineView::dragMinimap(QPoint point) {
     const TimeAxis whole = minimapAxis(now);
     const Picoseconds least = 10'000;
     const Picoseconds time = std::clamp(whole.toTime(point.x() - now.minimap.left()), scene_.first, scene_.last);
-    if (drag_ == Drag::minimapLeft) {
+    if (drag_ == Drag::minimap_left) {
         showRange(std::min(time, state_.end() - least), state_.end());
-    } else if (drag_ == Drag::minimapRight) {
+    } else if (drag_ == Drag::minimap_right) {
         showRange(state_.begin(), std::max(time, state_.begin() + least));
     } else {
         const double scale = whole.pixelsPerPicosecond() / dragAxis_.pixelsPerPicosecond();
@@ -265,7 +265,7 @@ QString TimelineView::tipAt(QPoint point) const {
     if (!hit.row) return {};
     const ShownRun& shown = scene_.runs[hit.row->row->run];
     if (hit.span) {
-        const QString text = spanText(shown, *hit.span);
+        QString text = spanText(shown, *hit.span);
         if (!scene_.lateness || hit.row->row->run != 1) return text;
         if (scene_.lateness->matched[*hit.span] == 0) return text + " · only in this run";
         const Picoseconds late = scene_.lateness->late[*hit.span];

@@ -26,8 +26,8 @@ void paintTitles(QPainter& painter, const TimelineFrame& frame) {
 
 }  // namespace
 
-void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
-                   double scale) {
+void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
+                         double scale) {
     painter.save();
     painter.fillRect(frame.area, frame.scene->theme().window);
     paintRows(painter, frame, atlas, scale);
@@ -36,9 +36,14 @@ void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& 
     paintMinimap(painter, frame, minimap);
     paintTitles(painter, frame);
     paintGutter(painter, frame);
-    paintOverlays(painter, frame);
     paintLegend(painter, *frame.scene, frame.legend.adjusted(4, 0, 0, 0), frame.fontScale);
     painter.restore();
+}
+
+void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
+                   double scale) {
+    paintTimelineGround(painter, frame, minimap, atlas, scale);
+    paintOverlays(painter, frame);
 }
 
 void paintEmptyTimeline(QPainter& painter, const Theme& theme, QRect area, double fontScale) {

@@ -14,6 +14,10 @@ namespace foreshard::gui {
 void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
                    double scale);
 
+/// The same without what lies over the rows: what changes with the visible time only.
+void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QImage& minimap, LabelAtlas& atlas,
+                         double scale);
+
 /// What is drawn when no run is open.
 void paintEmptyTimeline(QPainter& painter, const Theme& theme, QRect area, double fontScale);
 

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "gui/timeline/navigation.hpp"
+#include "gui/timeline/overlays.hpp"
 #include "gui/timeline/timeline_painter.hpp"
 
 namespace foreshard::gui {
@@ -35,6 +36,7 @@ TimelineView::TimelineView(ViewState& state, QWidget* parent) : QAbstractScrollA
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     viewport()->setMouseTracking(true);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
     setAccessibleName("Pipeline timeline");
     connect(&state_, &ViewState::visibleChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::cursorChanged, viewport(), qOverload<>(&QWidget::update));
@@ -89,6 +91,7 @@ TimelineFrame TimelineView::frame() const {
 void TimelineView::sceneChanged() {
     relayout();
     updateMinimap();
+    ground_.picture = QImage();
     viewport()->update();
 }
 
@@ -110,13 +113,31 @@ void TimelineView::updateMinimap() {
     minimap_.setDevicePixelRatio(ratio);
 }
 
+void TimelineView::updateGround(const TimelineFrame& frame) {
+    const double ratio = viewport()->devicePixelRatioF();
+    const QSize size = (QSizeF(viewport()->size()) * ratio).toSize();
+    const bool kept = ground_.picture.size() == size && ground_.begin == frame.axis.begin &&
+                      ground_.end == frame.axis.end && ground_.scroll == frame.scroll;
+    if (kept) return;
+    if (ground_.picture.size() != size) ground_.picture = QImage(size, QImage::Format_RGB32);
+    ground_.picture.setDevicePixelRatio(ratio);
+    ground_.begin = frame.axis.begin;
+    ground_.end = frame.axis.end;
+    ground_.scroll = frame.scroll;
+    QPainter painter(&ground_.picture);
+    paintTimelineGround(painter, frame, minimap_, atlas_, ratio);
+}
+
 void TimelineView::paintEvent(QPaintEvent*) {
     QPainter painter(viewport());
     if (scene_.runs.empty()) {
         paintEmptyTimeline(painter, scene_.theme(), viewport()->rect(), fontScale_);
         return;
     }
-    paintTimeline(painter, frame(), minimap_, atlas_, viewport()->devicePixelRatioF());
+    const TimelineFrame now = frame();
+    updateGround(now);
+    painter.drawImage(0, 0, ground_.picture);
+    paintOverlays(painter, now);
     if (!hasFocus()) return;
     painter.setPen(scene_.theme().accent);
     painter.drawRect(viewport()->rect().adjusted(0, 0, -1, -1));

@@ -98,7 +98,7 @@ protected:
 
 private:
     /// What a press of a button has begun.
-    enum class Drag { none, click, area, pan, minimapWindow, minimapLeft, minimapRight };
+    enum class Drag { none, click, area, pan, minimap_window, minimap_left, minimap_right };
 
     void relayout();
     void sceneChanged();  ///< layout, minimap and picture anew
@@ -127,6 +127,7 @@ private:
     void pressMinimap(QPoint point);
     void dragMinimap(QPoint point);
     void updateMinimap();
+    void updateGround(const TimelineFrame& frame);
     QString tipAt(QPoint point) const;
 
     ViewState& state_;
@@ -134,6 +135,14 @@ private:
     RowLayout layout_;
     LabelAtlas atlas_;
     QImage minimap_;
+    /// Everything but overlays, kept while only those change: the pointer may then move at no cost.
+    struct Ground {
+        QImage picture;
+        Picoseconds begin = 0;
+        Picoseconds end = 0;
+        int scroll = 0;
+    };
+    Ground ground_;
     double fontScale_ = 1.0;
     Alignment alignment_ = Alignment::start_of_step;
     int wishedRowHeight_ = 0;  ///< 0: as high as fits

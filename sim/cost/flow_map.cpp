@@ -84,8 +84,8 @@ void FlowMapper::add_message(int from, int to, double load, FlowLoads& flow, Loa
     add_use(links_.nic(from, true), load, flow, loads);
     add_use(links_.nic(to, false), load, flow, loads);
     if (links_.block(from) == links_.block(to)) return;
-    add_use(links_.leaf(from, true), load, flow, loads);
-    add_use(links_.leaf(to, false), load, flow, loads);
+    loads.add(links_.leaf(from, true), load);
+    loads.add(links_.leaf(to, false), load);
 }
 
 /// Of a ring's bytes every member sends and receives the same; with g members in a domain, as many rings enter and
@@ -114,7 +114,7 @@ void FlowMapper::add_ring(const CommClass& kind, std::vector<int> members, FlowL
                 other = (other + (send ? 1 : members.size() - 1)) % members.size();
             }
             if (links_.block(members[other]) == links_.block(member)) continue;
-            add_use(links_.leaf(member, send), through_nic / largest, flow, loads);
+            loads.add(links_.leaf(member, send), through_nic / largest);
         }
     }
 }
@@ -188,8 +188,8 @@ void FlowMapper::add_flow(std::int32_t comm, std::int32_t number) {
     if (!pipeline) flow.least_slowdown = 1.0 + job_.software.numbers.dp_contention_ratio;
     if (duration.busy > 0 && loads.bytes > 0.0) {
         const double alone = loads.bytes / kind.every / to_seconds(duration.busy).value;
-        // No communication takes more of a link than there is; what is faster than the model of its links loads them
-        // fully.
+        // No communication takes more of a port or NIC than there is; what is faster than the model of these loads them
+        // fully. A leaf may be thinner than one flow.
         flow.demand = std::min(alone, 1.0 / loads.largest_share);
         const double passes = kind.kind == CollectiveKind::send_recv ? memory_passes_message : memory_passes_collective;
         flow.memory = passes * alone / job_.cluster.device.memory_bandwidth.value;

@@ -37,6 +37,8 @@ public:
         return 2 * gpus_ + 2 * nodes_ * nics_per_node_ + 2 * (block(rank) * rails_ + rail) + (send ? 0 : 1);
     }
 
+    bool is_leaf(int link) const { return link >= 2 * gpus_ + 2 * nodes_ * nics_per_node_; }
+
 private:
     int nic_of(int rank) const {
         return rank % cluster_.gpus_per_node * nics_per_node_ / std::max(cluster_.gpus_per_node, 1);
@@ -82,7 +84,7 @@ private:
 struct FlowLoads {
     std::vector<std::vector<LinkUse>> replicas;
     double bytes = 0.0;
-    double largest_share = 0.0;  ///< of a link's capacity that one real communication takes at 1 byte/s
+    double largest_share = 0.0;  ///< of a port's or NIC's capacity that one real communication takes at 1 byte/s
 };
 
 }  // namespace foreshard

@@ -11,6 +11,7 @@ constexpr double rounding = 1e-9;
 /// Global ranks of the member's group on an axis of `size` ranks that are `stride` apart.
 std::vector<int> group_of(int member, int stride, int size) {
     std::vector<int> group;
+    group.reserve(static_cast<std::size_t>(size));
     const int first = member - member / stride % size * stride;
     for (int i = 0; i < size; ++i) group.push_back(first + i * stride);
     return group;
@@ -47,24 +48,30 @@ std::size_t PassFlows::shape_of(std::int32_t rank, const Ratios& ratios) {
     const RankPlace place = graph_.places[static_cast<std::size_t>(rank)];
     const int first = std::max(place.replica, 0);
     const int last = place.replica < 0 ? std::max(job_.plan.dp, 1) - 1 : place.replica;
-    std::vector<std::vector<LinkUse>> replicas;
-    double share = 0.0;
-    for (int dp = first; dp <= last; ++dp) {
-        Loads all;
-        for (int cp = 0; cp < job_.plan.cp; ++cp) {
-            for (int tp = 0; tp < job_.plan.tp; ++tp) {
-                const std::vector<LinkUse> uses = member_loads(grid_.rank({tp, cp, dp, place.pp}), ratios);
-                for (const LinkUse& use : uses) {
-                    share = std::max(share, use.load / links_.capacity[static_cast<std::size_t>(use.link)]);
-                }
-                all.add(uses);
-            }
-        }
-        replicas.push_back(all.summed());
-    }
-    shapes_.push_back(std::move(replicas));
-    largest_share_.push_back(share);
+    shapes_.emplace_back();
+    largest_share_.push_back(0.0);
+    for (int dp = first; dp <= last; ++dp) shapes_.back().push_back(replica_loads({0, 0, dp, place.pp}, ratios));
     return known->second;
+}
+
+/// Loads of all tensor and context parallel positions of a replica's pipeline rank; notes the largest share.
+std::vector<LinkUse> PassFlows::replica_loads(RankPosition at, const Ratios& ratios) {
+    Loads all;
+    for (at.cp = 0; at.cp < job_.plan.cp; ++at.cp) {
+        for (at.tp = 0; at.tp < job_.plan.tp; ++at.tp) {
+            const std::vector<LinkUse> uses = member_loads(grid_.rank(at), ratios);
+            for (const LinkUse& use : uses) note_share(use);
+            all.add(uses);
+        }
+    }
+    return all.summed();
+}
+
+/// A leaf may be thinner than one flow.
+void PassFlows::note_share(const LinkUse& use) {
+    if (links_.is_leaf(use.link)) return;
+    double& largest = largest_share_.back();
+    largest = std::max(largest, use.load / links_.capacity[static_cast<std::size_t>(use.link)]);
 }
 
 std::vector<LinkUse> PassFlows::member_loads(int member, const Ratios& ratios) const {

@@ -38,6 +38,8 @@ private:
 
     void add(std::int32_t rank, std::int32_t work);
     std::size_t shape_of(std::int32_t rank, const Ratios& ratios);
+    std::vector<LinkUse> replica_loads(RankPosition at, const Ratios& ratios);
+    void note_share(const LinkUse& use);
     std::vector<LinkUse> member_loads(int member, const Ratios& ratios) const;
     void add_ring(int member, const std::vector<int>& group, double load, Loads& loads) const;
     void add_all_to_all(int member, const std::vector<int>& group, double load, Loads& loads) const;
@@ -49,7 +51,7 @@ private:
     const RankGrid& grid_;
     const Links& links_;
     std::vector<std::vector<std::vector<LinkUse>>> shapes_;
-    std::vector<double> largest_share_;  ///< per shape: of a link's capacity that one member takes at 1 byte/s
+    std::vector<double> largest_share_;  ///< per shape: of a port's or NIC's capacity that one member takes at 1 byte/s
     std::map<std::pair<std::int32_t, Ratios>, std::size_t> known_shapes_;
     std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> known_flows_;  ///< (rank, work)
     std::vector<PassFlow> flows_;

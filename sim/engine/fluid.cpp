@@ -171,7 +171,7 @@ void Fluid::start_compute(std::size_t stream, std::int32_t task) {
     if (!map_.flow_of_task.empty() && map_.flow_of_task[static_cast<std::size_t>(task)] >= 0) {
         const WorkDuration& work = durations_.works[static_cast<std::size_t>(pass.work)];
         phases.collectives = scaled(work.collectives(), whole, work.total());
-        phases.cycles = std::clamp(graph_.works[static_cast<std::size_t>(pass.work)].units, 1, most_cycles);
+        phases.cycles = std::clamp(2 * graph_.works[static_cast<std::size_t>(pass.work)].units, 1, most_cycles);
     }
     phases.kernels = whole - phases.collectives;
     device_of(task).task = task;

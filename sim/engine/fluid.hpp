@@ -20,7 +20,7 @@ struct DeviceSharing {
 /// takes 1 + h as long and so does the collective meanwhile (h: the collectives' demand over the device's bandwidth).
 ///
 /// The exposed collectives of a pass load links where its flow in the map says so: the pass then alternates between
-/// kernels and collectives, once a layer and at most four times, and only kernels lose SMs and memory bandwidth.
+/// kernels and collectives, twice a layer and at most eight times, and only kernels lose SMs and memory bandwidth.
 /// @throws std::logic_error when the graph cannot complete, naming the tasks that wait
 Timeline simulate_fluid(const TaskGraph& graph, const Durations& durations, const FlowMap& map,
                         const DeviceSharing& device);

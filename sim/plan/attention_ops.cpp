@@ -83,22 +83,59 @@ void append_unfused_backward(const Job& job, const OpShapes& shapes, std::vector
     ops.push_back(memory("attention_softmax_grad", 2.0 * matrix, 2.0 * matrix));
 }
 
+/// One product of the score matrix with Q, K or V.
+Op score_product(std::string_view name, const OpShapes& shapes, double products) {
+    const double matrix = shapes.element * scores(shapes);
+    const double operand = shapes.element * static_cast<double>(shapes.tokens * shapes.query);
+    return attention_matmul(name, shapes, products * 2.0 * scores(shapes) * static_cast<double>(shapes.head_dim),
+                            products * (matrix + operand), products * operand);
+}
+
+/// In the order of execution. Q, K, V, probabilities and context are kept.
+void append_single_forward(const OpShapes& shapes, std::vector<Op>& ops) {
+    const double matrix = shapes.element * scores(shapes);
+    ops.push_back(score_product("attention_scores", shapes, 1.0));
+    ops.back().saved = shapes.element * shapes.tokens * (shapes.query + 2 * shapes.kv);
+    ops.push_back(memory("attention_softmax", matrix, matrix, static_cast<ByteCount>(matrix)));
+    ops.push_back(score_product("attention_context", shapes, 1.0));
+    ops.back().saved = shapes.element * shapes.tokens * shapes.query;
+}
+
+void append_single_backward(const OpShapes& shapes, std::vector<Op>& ops) {
+    const double matrix = shapes.element * scores(shapes);
+    ops.push_back(score_product("attention_context_grad", shapes, 2.0));
+    ops.push_back(memory("attention_softmax_grad", 2.0 * matrix, matrix));
+    ops.push_back(score_product("attention_scores_grad", shapes, 2.0));
+}
+
 }  // namespace
 
 void append_attention_forward(const Job& job, const OpShapes& shapes, std::vector<Op>& ops) {
-    if (job.software.structure.attention == AttentionKernel::flash) {
-        ops.push_back(flash(job, shapes, false));
-    } else {
-        append_unfused_forward(job, shapes, ops);
+    switch (job.software.structure.attention) {
+        case AttentionKernel::flash:
+            ops.push_back(flash(job, shapes, false));
+            break;
+        case AttentionKernel::unfused:
+            append_unfused_forward(job, shapes, ops);
+            break;
+        case AttentionKernel::single:
+            append_single_forward(shapes, ops);
+            break;
     }
     append_kv_exchange(job, shapes, ops, 1.0);
 }
 
 void append_attention_backward(const Job& job, const OpShapes& shapes, std::vector<Op>& ops) {
-    if (job.software.structure.attention == AttentionKernel::flash) {
-        ops.push_back(flash(job, shapes, true));
-    } else {
-        append_unfused_backward(job, shapes, ops);
+    switch (job.software.structure.attention) {
+        case AttentionKernel::flash:
+            ops.push_back(flash(job, shapes, true));
+            break;
+        case AttentionKernel::unfused:
+            append_unfused_backward(job, shapes, ops);
+            break;
+        case AttentionKernel::single:
+            append_single_backward(shapes, ops);
+            break;
     }
     append_kv_exchange(job, shapes, ops, 2.0);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/plan/counted_buffers.hpp"
 #include "sim/plan/data_parallel/shard_buffers.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
@@ -103,7 +104,8 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
 /// sail WeightGradStore keeps input and output gradient of every linear layer: 32 sbh a layer, M_W of arXiv 2401.10241.
 /// A fully recomputed layer is rebuilt for W and keeps its input only.
 ByteCount kept_until_weight_grad(const Job& job, const OpBlock& block) {
-    return job.plan.recompute == Recompute::full ? block.saved : block.weight_grad_inputs();
+    const bool rebuilds = job.plan.recompute == Recompute::full && !job.software.structure.counts_buffers;
+    return rebuilds ? block.saved : block.weight_grad_inputs();
 }
 
 class PassSizes {
@@ -172,7 +174,7 @@ private:
 
     /// What recomputation rebuilds at a time, and the gradients of scores and of the layer while it runs.
     ByteCount recompute_set(const Part& part) const {
-        const bool unfused = job_.software.structure.attention == AttentionKernel::unfused;
+        const bool unfused = job_.software.structure.attention != AttentionKernel::flash;
         const ByteCount scores =
             unfused ? shapes_.micro_batch * shapes_.heads * shapes_.seq * (shapes_.tokens / shapes_.micro_batch) : 0;
         if (job_.plan.recompute == Recompute::none) return 0;
@@ -265,10 +267,30 @@ SplitMemory split_memory(const Job& job, const std::vector<StageOps>& stages) {
     return most;
 }
 
+namespace {
+
+/// Nothing beyond tensors: workspaces and contexts of libraries are not the plan's.
+void add_counted(const Job& job, const TaskGraph& graph, BufferPlan& plan) {
+    plan.works.reserve(graph.works.size());
+    for (const Work& work : graph.works) {
+        plan.works.push_back(work.kind == TaskKind::pass ? counted_pass(job, graph, work) : PassBuffers{});
+    }
+    const std::vector<Holding> messages = message_holdings(job, graph);
+    plan.holdings.insert(plan.holdings.end(), messages.begin(), messages.end());
+}
+
+}  // namespace
+
 BufferPlan plan_buffers(const Job& job, const TaskGraph& graph) {
     BufferPlan plan;
     for (std::size_t rank = 0; rank < graph.rank_stages.size(); ++rank) {
         plan.states.push_back(states_of(job, graph, rank));
+    }
+    plan.holdings = shard_holdings(job, graph);
+    plan.reserved_ratio = job.software.structure.allocator_reserved_ratio;
+    if (job.software.structure.counts_buffers) {
+        add_counted(job, graph, plan);
+        return plan;
     }
     const PassSizes sizes(job, graph);
     for (const Work& work : graph.works) {
@@ -276,9 +298,7 @@ BufferPlan plan_buffers(const Job& job, const TaskGraph& graph) {
     }
     plan.workspaces = {{"cuBLAS workspaces", cublas_workspace(job.cluster.device.architecture)}};
     for (NamedBytes& part : data_parallel_workspaces(job, graph)) plan.workspaces.push_back(std::move(part));
-    plan.holdings = shard_holdings(job, graph);
     plan.runtime = runtime_parts(job);
-    plan.reserved_ratio = job.software.structure.allocator_reserved_ratio;
     return plan;
 }
 

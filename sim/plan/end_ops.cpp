@@ -43,13 +43,19 @@ void append_loss(const Job& job, const OpShapes& shapes, OpBlock& block) {
 
 namespace {
 
-void append_encoder_transform(const Job& job, const OpShapes& shapes, OpBlock& block) {
-    if (job.model.token_types == 0) return;
-    const Linear dense = linear("mlm_transform", "mlm_transform_dgrad", "mlm_transform_wgrad", shapes.tokens,
-                                shapes.hidden, shapes.hidden, shapes.element);
-    block.forward.push_back(dense.forward);
-    block.input_grad.push_back(dense.input_grad);
-    block.weight_grad.push_back(dense.weight_grad);
+/// Dense layer and GELU in front of the last norm (BertLMHead of Megatron-LM, which every tensor parallel rank has
+/// whole, on its tokens). Its input and what GELU reads are kept.
+Linear encoder_transform(const OpShapes& shapes) {
+    Linear dense = linear("mlm_transform", "mlm_transform_dgrad", "mlm_transform_wgrad", shapes.shard_tokens,
+                          shapes.hidden, shapes.hidden, shapes.element);
+    dense.forward.saved = 2 * shapes.element * shapes.shard_tokens * shapes.hidden;
+    return dense;
+}
+
+/// The input of a norm behind the embedding.
+ByteCount embedding_sum_saved(const Job& job, const OpShapes& shapes) {
+    const bool kept = job.model.embedding_norm && job.software.structure.counts_buffers;
+    return kept ? shapes.element * shapes.shard_tokens * shapes.hidden : 0;
 }
 
 }  // namespace
@@ -60,7 +66,8 @@ OpBlock embedding_block(const Job& job, const OpShapes& shapes) {
     const double bytes = full_bytes(shapes);
     const bool dropout = job.software.structure.dropout;
     const ByteCount mask = job.software.structure.saves_embedding_mask ? shapes.shard_tokens * shapes.hidden : 0;
-    block.forward.push_back(measured(memory("embedding", 2.0 * bytes, (dropout ? 4.0 : 2.0) * bytes, mask)));
+    const ByteCount saved = mask + embedding_sum_saved(job, shapes);
+    block.forward.push_back(measured(memory("embedding", 2.0 * bytes, (dropout ? 4.0 : 2.0) * bytes, saved)));
     if (job.plan.tp > 1) {
         block.forward.push_back(collective("tp_embedding_reduce", reduce_kind(job), Axis::tp, bytes));
         if (job.plan.sequence_parallel) {
@@ -72,7 +79,7 @@ OpBlock embedding_block(const Job& job, const OpShapes& shapes) {
     block.weight_grad.push_back(
         measured(memory("embedding_grad", 3.0 * bytes + 6.0 * table, 2.0 * bytes + 4.0 * table)));
     block.parameters = rank_embedding_parameters(job);
-    block.saved = mask;
+    block.saved = saved;
     return block;
 }
 
@@ -83,14 +90,19 @@ OpBlock head_block(const Job& job, const OpShapes& shapes) {
     const double shard = static_cast<double>(shapes.element) * static_cast<double>(shapes.shard_tokens * shapes.hidden);
     const Linear logits =
         linear("logits", "logits_dgrad", "logits_wgrad", shapes.tokens, shapes.vocab, shapes.hidden, shapes.element);
+    const bool encoder = job.model.token_types > 0;
+    if (encoder) block.forward.push_back(encoder_transform(shapes).forward);
     block.forward.push_back(memory("final_norm", shard, shard, 2 * static_cast<ByteCount>(shard)));
-    append_encoder_transform(job, shapes, block);
     tp.enter_forward(block.forward);
     block.forward.push_back(logits.forward);
     append_loss(job, shapes, block);
     block.input_grad.push_back(logits.input_grad);
     tp.leave_backward(block.input_grad);
     block.input_grad.push_back(memory("final_norm_grad", 4.0 * shard, shard));
+    if (encoder) {
+        block.input_grad.push_back(encoder_transform(shapes).input_grad);
+        block.weight_grad.push_back(encoder_transform(shapes).weight_grad);
+    }
     block.weight_grad.push_back(logits.weight_grad);
     append_accumulation(job, shapes.vocab * shapes.hidden, block.weight_grad);
     block.parameters = rank_head_parameters(job);

@@ -64,10 +64,13 @@ Linear projection_linear(const OpShapes& shapes) {
 
 void append_layer_forward(const Job& job, const OpShapes& shapes, bool moe, OpBlock& block) {
     const TensorParallel tp(job, shapes);
+    const bool post_norm = job.model.post_norm();
+    const auto input = static_cast<ByteCount>(shard_bytes(shapes));
     std::vector<Op>& ops = block.forward;
-    ops.push_back(norm(job, shapes));
+    if (!post_norm) ops.push_back(norm(job, shapes));
     tp.enter_forward(ops);
     ops.push_back(qkv_linear(shapes).forward);
+    if (post_norm) ops.back().saved = input;
     ops.push_back(position_kernel(job, shapes, "positions"));
     append_attention_forward(job, shapes, ops);
     ops.push_back(projection_linear(shapes).forward);
@@ -80,26 +83,32 @@ void append_layer_forward(const Job& job, const OpShapes& shapes, bool moe, OpBl
         append_mlp(job, shapes, block);
     }
     ops.push_back(add_residual(job, shapes));
+    if (!post_norm) return;
+    ops.push_back(norm(job, shapes));
+    ops.back().saved -= input;  // its output is the next layer's input
 }
 
 void append_layer_backward(const Job& job, const OpShapes& shapes, bool moe, OpBlock& block) {
     const TensorParallel tp(job, shapes);
+    const bool post_norm = job.model.post_norm();
     std::vector<Op>& ops = block.input_grad;
-    ops.push_back(add_residual_grad(job, shapes));
+    // A residual's gradient is added up where the branch is entered: by its norm, or behind its first linear.
+    ops.push_back(post_norm ? norm_grad(shapes) : add_residual_grad(job, shapes));
     if (moe) {
         append_experts_backward(job, shapes, block);
     } else {
         append_mlp_backward(job, shapes, block);
     }
+    if (post_norm) ops.push_back(add_residual_grad(job, shapes));
     ops.push_back(norm_grad(shapes));
-    ops.push_back(add_residual_grad(job, shapes));
+    if (!post_norm) ops.push_back(add_residual_grad(job, shapes));
     tp.enter_backward(ops);
     ops.push_back(projection_linear(shapes).input_grad);
     append_attention_backward(job, shapes, ops);
     ops.push_back(position_kernel(job, shapes, "positions_grad"));
     ops.push_back(qkv_linear(shapes).input_grad);
     tp.leave_backward(ops);
-    ops.push_back(norm_grad(shapes));
+    ops.push_back(post_norm ? add_residual_grad(job, shapes) : norm_grad(shapes));
     block.weight_grad.push_back(projection_linear(shapes).weight_grad);
     block.weight_grad.push_back(qkv_linear(shapes).weight_grad);
 }

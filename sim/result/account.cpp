@@ -68,7 +68,10 @@ public:
     }
 
 private:
+    enum class Copies { no, yes };
+
     void wait_until(std::int32_t id, Picoseconds until);
+    void wait_for(std::int32_t id, Picoseconds until, Copies copies);
     void spend(std::int32_t id);
 
     const TaskGraph& graph_;
@@ -77,18 +80,28 @@ private:
     RankAccount account_{};
 };
 
-void RankWalk::wait_until(std::int32_t id, Picoseconds until) {
+/// A copy to or from the host waits for nothing but other copies, so that its whole wait is theirs; it counts from
+/// where the task would have waited for something else anyway.
+void RankWalk::wait_for(std::int32_t id, Picoseconds until, Copies copies) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-    until = std::min(until, timeline_.window_end);
     for (std::uint32_t d = 0; d < task.deps && at_ < until; ++d) {
         const auto dep = static_cast<std::size_t>(graph_.deps[task.first_dep + d]);
         if (graph_.tasks[dep].comm < 0 || timeline_.end[dep] <= at_) continue;
-        const Picoseconds begin = std::clamp(timeline_.start[dep], at_, until);
+        const Account kind = of_wait(graph_.tasks[dep].kind);
+        const bool copy = kind == Account::exposed_offload;
+        if (copy != (copies == Copies::yes)) continue;
+        const Picoseconds begin = copy ? at_ : std::clamp(timeline_.start[dep], at_, until);
         const Picoseconds end = std::clamp(timeline_.end[dep], begin, until);
         entry(account_, Account::bubble) += begin - at_;
-        entry(account_, of_wait(graph_.tasks[dep].kind)) += end - begin;
+        entry(account_, kind) += end - begin;
         at_ = end;
     }
+}
+
+void RankWalk::wait_until(std::int32_t id, Picoseconds until) {
+    until = std::min(until, timeline_.window_end);
+    wait_for(id, until, Copies::no);
+    wait_for(id, until, Copies::yes);
     entry(account_, Account::bubble) += std::max(until - at_, Picoseconds{0});
     at_ = std::max(at_, until);
 }

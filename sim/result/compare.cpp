@@ -35,7 +35,7 @@ public:
         for (const std::string& name : spans_.names) {
             names_.push_back(numbers.try_emplace(name, static_cast<std::int32_t>(numbers.size())).first->second);
         }
-        for (std::size_t i = 0; i < free_.size(); ++i) free_[i] = spans_.step[i] == step_;
+        for (std::size_t i = 0; i < free_.size(); ++i) free_[i] = spans_.step[i] == step_ && says_something(i);
         outside_ = static_cast<std::size_t>(std::count(free_.begin(), free_.end(), false));
         find_places();
     }
@@ -57,6 +57,10 @@ public:
     void merge_replicas();
 
 private:
+    /// The end of a step without work is not.
+    bool says_something(std::size_t span) const {
+        return spans_.kind[span] != SpanKind::host || spans_.start[span] < spans_.end[span];
+    }
     void find_places();
     std::array<std::int32_t, 8> fields_of(std::size_t span, const SpanRow& row, MatchLevel level) const;
 
@@ -198,6 +202,14 @@ std::map<std::string, std::string> values_of(const Run& run) {
     return values;
 }
 
+/// The first few; the settings above list all.
+std::string first_of(const std::vector<std::string>& texts) {
+    constexpr std::size_t most = 3;
+    const std::vector<std::string> first(texts.begin(),
+                                         texts.begin() + static_cast<std::ptrdiff_t>(std::min(texts.size(), most)));
+    return fmt::format("{}{}", fmt::join(first, ", "), texts.size() > most ? " ..." : "");
+}
+
 /// Settings that make the work of two runs a different one, so that times say little.
 std::vector<std::string> notes_on(const std::vector<SettingDifference>& settings) {
     std::vector<std::string> work;
@@ -212,11 +224,9 @@ std::vector<std::string> notes_on(const std::vector<SettingDifference>& settings
         if (s.name == "pp" || s.name == "vpp" || s.name == "layout") split.push_back(text);
     }
     std::vector<std::string> notes;
-    if (!work.empty()) notes.push_back(fmt::format("the runs do different work: {}", fmt::join(work, ", ")));
+    if (!work.empty()) notes.push_back("the runs do different work: " + first_of(work));
     if (!split.empty()) {
-        notes.push_back(
-            fmt::format("stages of equal number hold different layers ({}): early and late say little about passes",
-                        fmt::join(split, ", ")));
+        notes.push_back(fmt::format("stages of equal number hold different layers ({})", first_of(split)));
     }
     return notes;
 }

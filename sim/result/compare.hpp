@@ -41,7 +41,7 @@ struct Comparison {
     std::vector<std::size_t> only_a;          ///< unmatched, in the order of the table
     std::vector<std::size_t> only_b;
     std::array<std::size_t, match_level_count> matched{};  ///< pairs per level
-    std::size_t outside_a = 0;                             ///< spans of other steps than the window's: not compared
+    std::size_t outside_a = 0;  ///< of other steps, and ends of steps without length: not compared
     std::size_t outside_b = 0;
     std::vector<std::string> notes;  ///< why a comparison of times may mislead
 

@@ -57,12 +57,19 @@ std::string waterfall_text(const Waterfall& w) {
     const std::vector<std::int64_t> rounded = rounded_to_sum(differences, microsecond);
     for (const StepTerm term : largest_first(w)) {
         const auto i = static_cast<std::size_t>(term);
+        if (rounded[i] == 0) continue;
         text += fmt::format("  {:<20} {:>14.3f} {:>14.3f} {:>+14.3f}\n", to_string(term), to_milliseconds(w.a[i]),
                             to_milliseconds(w.b[i]), in_ms(rounded[i]));
     }
     return text + fmt::format("  {:<20} {:>14.3f} {:>14.3f} {:>+14.3f}\n", "step", to_milliseconds(w.step_a),
                               to_milliseconds(w.step_b),
                               in_ms(std::accumulate(rounded.begin(), rounded.end(), std::int64_t{0})));
+}
+
+/// Memory in GiB.
+std::string figure_text(const std::string& key, double value) {
+    constexpr double gib = 1073741824.0;
+    return key.ends_with("_bytes") ? fmt::format("{:.2f} GiB", value / gib) : fmt::format("{:.6g}", value);
 }
 
 std::string figures_text(const std::vector<FigureDifference>& figures) {
@@ -72,7 +79,8 @@ std::string figures_text(const std::vector<FigureDifference>& figures) {
         if (f.a == f.b) continue;
         any = true;
         const std::string ratio = f.a != 0.0 ? fmt::format("{:.4f}", f.ratio()) : "-";
-        text += fmt::format("  {:<28} {:>14.6g} {:>14.6g} {:>10}\n", f.key, f.a, f.b, ratio);
+        text += fmt::format("  {:<28} {:>14} {:>14} {:>10}\n", f.key, figure_text(f.key, f.a), figure_text(f.key, f.b),
+                            ratio);
     }
     return any ? text : "";
 }

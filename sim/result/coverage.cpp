@@ -85,27 +85,42 @@ std::size_t Coverage::started(std::size_t number, Picoseconds time) const {
     return static_cast<std::size_t>(found - first);
 }
 
-/// Two passes over the edges, so that the memory which the second needs is on its way while the first searches.
-void CoverageReader::find_started(std::size_t number, std::span<const Picoseconds> edges) {
-    const Coverage::Row& row = coverage_.rows_[number];
-    const SpanTable& spans = *coverage_.spans_;
-    const std::size_t first = spans.rows[number].first;
-    columns_.started.resize(edges.size());
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-        const bool before = row.grid.empty() || edges[i] < row.begin;
-        const std::uint32_t guess = before ? 0 : row.grid[coverage_.grid_cell(row, edges[i])];
-        columns_.started[i] = guess;
-        __builtin_prefetch(spans.start.data() + first + guess);
-        __builtin_prefetch(spans.end.data() + first + guess);
-        __builtin_prefetch(row.checkpoints.data() + guess / Coverage::block * row.classes.size());
-    }
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-        columns_.started[i] = static_cast<std::uint32_t>(coverage_.started(number, edges[i]));
+/// Column after column over all spans in it.
+void CoverageReader::walk(std::size_t number, std::span<const Picoseconds> edges) {
+    const SpanRow& row = coverage_.spans_->rows[number];
+    const std::size_t count = row.last - row.first;
+    const Picoseconds* start = coverage_.spans_->start.data() + row.first;
+    const Picoseconds* end = coverage_.spans_->end.data() + row.first;
+    const std::uint8_t* its_class = coverage_.class_of_.data() + row.first;
+    std::size_t next = coverage_.started(number, edges[0]);
+    columns_.started[0] = static_cast<std::uint32_t>(next);
+    for (std::size_t i = 1; i < edges.size(); ++i) {
+        Picoseconds* column = columns_.time.data() + (i - 1) * columns_.classes;
+        // The span that runs at the left edge, then those that start in the column.
+        for (std::size_t span = next == 0 ? 0 : next - 1; span < count && start[span] <= edges[i]; ++span) {
+            const Picoseconds time = std::min(end[span], edges[i]) - std::max(start[span], edges[i - 1]);
+            if (time > 0) column[its_class[span]] += time;
+            next = span + 1;
+        }
+        columns_.started[i] = static_cast<std::uint32_t>(next);
     }
 }
 
+/// What sum_up_to() will read at `time`, asked of the memory ahead: there a far column is all waiting.
+void CoverageReader::prefetch(std::size_t number, Picoseconds time) const {
+    const Coverage::Row& row = coverage_.rows_[number];
+    if (time < row.begin) return;
+    const std::uint32_t guess = row.grid[coverage_.grid_cell(row, time)];
+    const std::size_t span = coverage_.spans_->rows[number].first + guess;
+    __builtin_prefetch(coverage_.spans_->start.data() + span);
+    __builtin_prefetch(coverage_.spans_->start.data() + span + Coverage::block);
+    __builtin_prefetch(coverage_.spans_->end.data() + span);
+    __builtin_prefetch(coverage_.class_of_.data() + span);
+    __builtin_prefetch(row.checkpoints.data() + guess / Coverage::block * row.classes.size());
+}
+
 /// Sums at `time`, before which `count` spans start, from the last checkpoint.
-void CoverageReader::jump(std::size_t number, std::size_t count, Picoseconds time) {
+void CoverageReader::sum_up_to(std::size_t number, std::size_t count, Picoseconds time) {
     const Coverage::Row& row = coverage_.rows_[number];
     const std::size_t base = count / Coverage::block;
     const auto checkpoint = row.checkpoints.begin() + static_cast<std::ptrdiff_t>(base * row.classes.size());
@@ -121,36 +136,34 @@ void CoverageReader::jump(std::size_t number, std::size_t count, Picoseconds tim
     if (spans.end[last] > time) sums_[coverage_.class_of_[last]] -= spans.end[last] - time;
 }
 
-/// Adds what lies in [begin, end) of the spans from the one that runs at `begin` to the last that starts before `end`.
-void CoverageReader::walk(std::size_t number, std::size_t from, std::size_t to, Picoseconds begin, Picoseconds end) {
-    const SpanTable& spans = *coverage_.spans_;
-    const std::size_t first = spans.rows[number].first;
-    for (std::size_t i = from == 0 ? 0 : from - 1; i < to; ++i) {
-        const Picoseconds start = std::max(spans.start[first + i], begin);
-        const Picoseconds stop = std::min(spans.end[first + i], end);
-        if (stop > start) sums_[coverage_.class_of_[first + i]] += stop - start;
+/// Differences of the sums at the edges, however many spans lie between them.
+void CoverageReader::jump(std::size_t number, std::span<const Picoseconds> edges) {
+    constexpr std::size_t ahead = 12;
+    for (std::size_t i = 0; i < std::min(ahead, edges.size()); ++i) prefetch(number, edges[i]);
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+        if (i + ahead < edges.size()) prefetch(number, edges[i + ahead]);
+        const std::size_t count = coverage_.started(number, edges[i]);
+        columns_.started[i] = static_cast<std::uint32_t>(count);
+        sum_up_to(number, count, edges[i]);
+        for (std::size_t k = 0; k < columns_.classes; ++k) {
+            if (i > 0) columns_.time[(i - 1) * columns_.classes + k] += sums_[k];
+            if (i + 1 < edges.size()) columns_.time[i * columns_.classes + k] = -sums_[k];
+        }
     }
 }
 
 const Columns& CoverageReader::read(std::size_t number, std::span<const Picoseconds> edges) {
-    const std::size_t classes = coverage_.rows_[number].classes.size();
-    columns_.classes = classes;
-    sums_.assign(classes, 0);
-    find_started(number, edges);
-    if (edges.empty()) return columns_;
-    columns_.time.resize((edges.size() - 1) * classes);
-    if (classes == 0) return columns_;
-    jump(number, columns_.started[0], edges[0]);
-    for (std::size_t i = 1; i < edges.size(); ++i) {
-        before_ = sums_;
-        const std::size_t from = columns_.started[i - 1];
-        const std::size_t to = columns_.started[i];
-        if (to - from <= Coverage::block) {
-            walk(number, from, to, edges[i - 1], edges[i]);
-        } else {
-            jump(number, to, edges[i]);
-        }
-        for (std::size_t k = 0; k < classes; ++k) columns_.time[(i - 1) * classes + k] = sums_[k] - before_[k];
+    columns_.classes = coverage_.rows_[number].classes.size();
+    columns_.started.assign(edges.size(), 0);
+    columns_.time.assign((std::max<std::size_t>(edges.size(), 1) - 1) * columns_.classes, 0);
+    sums_.assign(columns_.classes, 0);
+    if (columns_.classes == 0 || edges.empty()) return columns_;
+    const std::size_t spans = coverage_.started(number, edges.back()) - coverage_.started(number, edges.front());
+    // Reading about twenty spans in a row costs as much as a jump.
+    if (spans / 20 < edges.size()) {
+        walk(number, edges);
+    } else {
+        jump(number, edges);
     }
     return columns_;
 }

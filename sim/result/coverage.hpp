@@ -18,7 +18,7 @@ struct SpanClass {
 };
 inline constexpr int most_shades = 5;
 
-/// Sums of time per class, kept every `block` spans of a row, and an index from time to span. The table must outlive
+/// Sums of time per class, kept every few spans of a row, and an index from time to span. The table must outlive
 /// it.
 class Coverage {
 public:
@@ -32,7 +32,7 @@ public:
 
 private:
     friend class CoverageReader;
-    static constexpr std::size_t block = 16;
+    static constexpr std::size_t block = 8;
 
     struct Row {
         std::vector<SpanClass> classes;
@@ -69,14 +69,14 @@ public:
     const Columns& read(std::size_t row, std::span<const Picoseconds> edges);
 
 private:
-    void find_started(std::size_t row, std::span<const Picoseconds> edges);
-    void jump(std::size_t row, std::size_t count, Picoseconds time);
-    void walk(std::size_t row, std::size_t from, std::size_t to, Picoseconds begin, Picoseconds end);
+    void walk(std::size_t row, std::span<const Picoseconds> edges);
+    void jump(std::size_t row, std::span<const Picoseconds> edges);
+    void prefetch(std::size_t row, Picoseconds time) const;
+    void sum_up_to(std::size_t row, std::size_t count, Picoseconds time);
 
     const Coverage& coverage_;
     Columns columns_;
-    std::vector<Picoseconds> sums_;    ///< per class, up to the edge at hand
-    std::vector<Picoseconds> before_;  ///< the same at the edge before
+    std::vector<Picoseconds> sums_;  ///< per class, up to the edge at hand
 };
 
 /// Edges of `columns` equal parts of [begin, end), rounded down to picoseconds. Precondition: columns > 0, begin < end.

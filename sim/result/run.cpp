@@ -1,5 +1,7 @@
 #include "sim/result/run.hpp"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "sim/spec/json_settings.hpp"
@@ -8,15 +10,25 @@ namespace foreshard {
 
 namespace {
 
+/// Spans of tasks, in their order. A pass with recomputation has two; a task with spans in several rows is told by that
+/// of its compute row, else by its last.
 std::vector<std::size_t> spans_of(const SpanTable& spans, std::size_t tasks, const std::vector<std::int32_t>& path) {
-    std::vector<std::size_t> last(tasks, spans.size());
+    constexpr auto none = std::numeric_limits<std::size_t>::max();
+    std::vector<std::size_t> first(tasks, none);
+    std::vector<std::size_t> last(tasks, none);
     for (std::size_t span = 0; span < spans.size(); ++span) {
-        std::size_t& known = last[static_cast<std::size_t>(spans.task[span])];
-        if (known == spans.size() || is_compute(spans.kind[span])) known = span;
+        const auto task = static_cast<std::size_t>(spans.task[span]);
+        const bool compute = is_compute(spans.kind[span]);
+        if (compute && first[task] == none) first[task] = span;
+        if (compute || last[task] == none || !is_compute(spans.kind[last[task]])) last[task] = span;
     }
     std::vector<std::size_t> result;
     result.reserve(path.size());
-    for (const std::int32_t task : path) result.push_back(last[static_cast<std::size_t>(task)]);
+    for (const std::int32_t id : path) {
+        const auto task = static_cast<std::size_t>(id);
+        if (first[task] != none && first[task] != last[task]) result.push_back(first[task]);
+        result.push_back(last[task]);
+    }
     return result;
 }
 

@@ -26,9 +26,9 @@ struct Run {
     Picoseconds step_time = 0;
     std::map<std::string, double> figures;   ///< of the report's summary, by their key
     std::vector<std::size_t> critical_path;  ///< spans, first to last
-    std::vector<std::string> settings;       ///< what was run, a line per fact ("tp 8": the name ends at the first space)
-    std::vector<std::string> notes;          ///< assumptions and warnings
-    std::string provenance;                  ///< one line for the foot of a picture
+    std::vector<std::string> settings;  ///< what was run, a line per fact ("tp 8": the name ends at the first space)
+    std::vector<std::string> notes;     ///< assumptions and warnings
+    std::string provenance;             ///< one line for the foot of a picture
 };
 
 /// @param name how the run is called in views, e.g. the file's name

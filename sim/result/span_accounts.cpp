@@ -13,9 +13,12 @@ namespace {
 enum class Beside : std::uint8_t { kernel, tp, cp, ep, pp, dp, offload };
 constexpr int beside_count = 7;
 
+constexpr int computing = -1;
+constexpr int explained_gap = -2;  ///< a gap at whose end something arrives: what else is in flight is not awaited
+
 struct Edge {
     Picoseconds time = 0;
-    int what = 0;  ///< Beside, or -1: compute
+    int what = 0;  ///< Beside; that and beside_count when it ends a gap; or one of the above
     int change = 0;
     Account account = Account::bubble;  ///< of compute
 };
@@ -54,7 +57,7 @@ Account account_of(const SpanTable& spans, std::size_t span) {
     return Account::host;
 }
 
-/// -1: nothing that compute would wait for. A rank does not wait for what it sends.
+/// -1: nothing that compute would wait for.
 int beside_of(const SpanTable& spans, std::size_t span, SpanLane lane) {
     switch (spans.kind[span]) {
         case SpanKind::tp:
@@ -65,7 +68,6 @@ int beside_of(const SpanTable& spans, std::size_t span, SpanLane lane) {
             return static_cast<int>(Beside::ep);
         case SpanKind::p2p:
         case SpanKind::vocabulary:
-            if (spans.names[static_cast<std::size_t>(spans.name[span])].starts_with("send")) return -1;
             return static_cast<int>(Beside::pp);
         case SpanKind::dp:
             return static_cast<int>(Beside::dp);
@@ -85,58 +87,102 @@ int beside_of(const SpanTable& spans, std::size_t span, SpanLane lane) {
     return -1;
 }
 
-/// Sweeps over one rank's window.
+/// A rank waits for what it sends only when the message ends the gap.
+bool is_send(const SpanTable& spans, std::size_t span) {
+    return spans.names[static_cast<std::size_t>(spans.name[span])].starts_with("send");
+}
+
+/// Sweeps over one rank's window. Its first compute row is added first.
 class Sweep {
 public:
-    explicit Sweep(const SpanTable& spans) : spans_(spans) {}
+    Sweep(const SpanTable& spans, const std::vector<CommSplit>& splits) : spans_(spans), splits_(splits) {}
 
-    void add(const SpanRow& row) {
+    void add(std::size_t index) {
+        const SpanRow& row = spans_.rows[index];
         const bool compute = row.lane == SpanLane::compute && row.overflow == 0;
+        if (compute) gaps_ = row_gaps(spans_, index);
         const SpanRange range = visible_spans(spans_, row, spans_.window_begin, spans_.window_end);
         for (std::size_t span = range.first; span < range.last; ++span) {
-            const int what = compute ? -1 : beside_of(spans_, span, row.lane);
-            const bool counts = (compute || what >= 0) && spans_.start[span] < spans_.end[span];
-            if (!counts) continue;
-            const Account account = compute ? account_of(spans_, span) : Account::bubble;
-            edges_.push_back({std::max(spans_.start[span], spans_.window_begin), what, 1, account});
-            edges_.push_back({std::min(spans_.end[span], spans_.window_end), what, -1, account});
+            if (spans_.start[span] == spans_.end[span]) continue;
+            if (compute) {
+                add_edges(spans_.start[span], spans_.end[span], computing, account_of(spans_, span));
+            } else {
+                add_beside(span, row.lane);
+            }
         }
     }
 
-    RankAccount account() {
-        std::sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) {
-            return a.time != b.time ? a.time < b.time : a.change < b.change;
-        });
-        Picoseconds at = spans_.window_begin;
-        for (const Edge& edge : edges_) {
-            spend(edge.time - at);
-            at = edge.time;
-            cross(edge);
-        }
-        spend(spans_.window_end - at);
-        return account_;
-    }
+    RankAccount account();
 
 private:
-    void cross(const Edge& edge) {
-        if (edge.what >= 0) {
-            running_[static_cast<std::size_t>(edge.what)] += edge.change;
-            return;
-        }
-        computing_ += edge.change;
-        if (edge.change > 0) compute_ = edge.account;
+    void add_beside(std::size_t span, SpanLane lane);
+    void add_edges(Picoseconds begin, Picoseconds end, int what, Account account = Account::bubble) {
+        begin = std::max(begin, spans_.window_begin);
+        end = std::min(end, spans_.window_end);
+        if (begin >= end) return;
+        edges_.push_back({begin, what, 1, account});
+        edges_.push_back({end, what, -1, account});
     }
+    const Gap* gap_that_ends_at(Picoseconds time) const {
+        const auto ends_before = [](const Gap& gap, Picoseconds t) { return gap.end < t; };
+        const auto found = std::lower_bound(gaps_.begin(), gaps_.end(), time, ends_before);
+        return found != gaps_.end() && found->end == time && found->after ? &*found : nullptr;
+    }
+    void cross(const Edge& edge);
     void spend(Picoseconds time) { account_[static_cast<std::size_t>(now())] += time; }
     bool runs(Beside what) const { return running_[static_cast<std::size_t>(what)] > 0; }
+    bool awaited(Beside what) const {
+        const bool ends_the_gap = running_[static_cast<std::size_t>(what) + beside_count] > 0;
+        return ends_the_gap || (explained_ == 0 && runs(what));
+    }
     Account now() const;
 
     const SpanTable& spans_;
+    const std::vector<CommSplit>& splits_;
+    std::vector<Gap> gaps_;
     std::vector<Edge> edges_;
-    std::array<int, beside_count> running_{};
+    std::array<int, std::size_t{2} * beside_count> running_{};
+    int explained_ = 0;
     int computing_ = 0;
     Account compute_ = Account::bubble;
     RankAccount account_{};
 };
+
+void Sweep::add_beside(std::size_t span, SpanLane lane) {
+    const int what = beside_of(spans_, span, lane);
+    if (what < 0) return;
+    const Picoseconds start = spans_.start[span] + splits_[span].wait;
+    const Gap* gap = gap_that_ends_at(spans_.end[span]);
+    if (gap != nullptr) {
+        add_edges(std::max(start, gap->begin), gap->end, what + beside_count);
+        add_edges(gap->begin, gap->end, explained_gap);
+    }
+    if (!is_send(spans_, span)) add_edges(start, spans_.end[span], what);
+}
+
+RankAccount Sweep::account() {
+    std::sort(edges_.begin(), edges_.end(),
+              [](const Edge& a, const Edge& b) { return a.time != b.time ? a.time < b.time : a.change < b.change; });
+    Picoseconds at = spans_.window_begin;
+    for (const Edge& edge : edges_) {
+        spend(edge.time - at);
+        at = edge.time;
+        cross(edge);
+    }
+    spend(spans_.window_end - at);
+    return account_;
+}
+
+void Sweep::cross(const Edge& edge) {
+    if (edge.what >= 0) {
+        running_[static_cast<std::size_t>(edge.what)] += edge.change;
+    } else if (edge.what == explained_gap) {
+        explained_ += edge.change;
+    } else {
+        computing_ += edge.change;
+        if (edge.change > 0) compute_ = edge.account;
+    }
+}
 
 Account Sweep::now() const {
     if (computing_ > 0) {
@@ -145,19 +191,22 @@ Account Sweep::now() const {
         if (runs(Beside::cp)) return Account::exposed_cp;
         return runs(Beside::ep) ? Account::exposed_ep : compute_;
     }
-    if (runs(Beside::pp)) return Account::exposed_pp;
-    if (runs(Beside::dp)) return Account::exposed_dp;
-    if (runs(Beside::tp)) return Account::exposed_tp;
-    if (runs(Beside::cp)) return Account::exposed_cp;
-    if (runs(Beside::ep)) return Account::exposed_ep;
-    return runs(Beside::offload) ? Account::exposed_offload : Account::bubble;
+    if (awaited(Beside::pp)) return Account::exposed_pp;
+    if (awaited(Beside::dp)) return Account::exposed_dp;
+    if (awaited(Beside::tp)) return Account::exposed_tp;
+    if (awaited(Beside::cp)) return Account::exposed_cp;
+    if (awaited(Beside::ep)) return Account::exposed_ep;
+    return awaited(Beside::offload) ? Account::exposed_offload : Account::bubble;
 }
 
 }  // namespace
 
 std::vector<RankAccount> accounts_of(const SpanTable& spans) {
-    std::vector<Sweep> sweeps(spans.ranks.size(), Sweep(spans));
-    for (const SpanRow& row : spans.rows) sweeps[static_cast<std::size_t>(row.rank)].add(row);
+    const std::vector<CommSplit> splits = comm_splits(spans);
+    std::vector<Sweep> sweeps(spans.ranks.size(), Sweep(spans, splits));
+    for (std::size_t row = 0; row < spans.rows.size(); ++row) {
+        sweeps[static_cast<std::size_t>(spans.rows[row].rank)].add(row);
+    }
     std::vector<RankAccount> accounts;
     accounts.reserve(sweeps.size());
     for (Sweep& sweep : sweeps) accounts.push_back(sweep.account());

@@ -65,20 +65,19 @@ std::string span_text(const SpanTable& spans, std::size_t span) {
     return fmt::format("{} on {}", span_name(spans, span), rank_of(spans, span).name);
 }
 
-/// The communication and then the compute that a gap waits for.
+/// The communication that ends a gap, and the compute behind it.
 std::string cause_text(const SpanTable& spans, const Gap& gap, const std::vector<std::size_t>& chain) {
     std::string text;
-    for (const std::size_t span : chain) {
-        if (is_compute(spans.kind[span])) {
-            return text + fmt::format(" {}, which ran from {} to {}.", span_text(spans, span),
-                                      time_text(spans.start[span]), time_text(spans.end[span]));
-        }
-        if (!text.empty()) continue;
-        const Picoseconds from = std::max(spans.start[span], gap.begin);
-        text = fmt::format(" {} ({} of the gap it is in flight); behind it,", span_text(spans, span),
-                           time_text(std::max(gap.end - from, Picoseconds{0})));
+    if (!is_compute(spans.kind[chain.front()])) {
+        const Picoseconds in_flight = spans.end[chain.front()] - std::max(spans.start[chain.front()], gap.begin);
+        text =
+            fmt::format("for {} (in flight for {} of that), ", span_text(spans, chain.front()), time_text(in_flight));
     }
-    return text.empty() ? text : text.substr(0, text.rfind(';')) + ".";
+    const auto compute = [&](std::size_t span) { return is_compute(spans.kind[span]); };
+    const auto behind = std::find_if(chain.begin(), chain.end(), compute);
+    if (behind == chain.end()) return text.substr(0, text.size() - 2) + ".";
+    return text + fmt::format("behind {}, which ran from {} to {}.", span_text(spans, *behind),
+                              time_text(spans.start[*behind]), time_text(spans.end[*behind]));
 }
 
 }  // namespace
@@ -191,7 +190,7 @@ std::string gap_text(const SpanTable& spans, const Gap& gap) {
     const std::string waiting = fmt::format("{} waits {} before {}", rank, length, span_name(spans, *gap.after));
     const std::vector<std::size_t> chain = wait_chain(spans, gap);
     if (chain.empty()) return waiting + "; what for is not known.";
-    return fmt::format("{} for{}", waiting, cause_text(spans, gap, chain));
+    return fmt::format("{}: {}", waiting, cause_text(spans, gap, chain));
 }
 
 SpanUsers users_of(const SpanTable& spans) {

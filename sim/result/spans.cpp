@@ -114,6 +114,7 @@ private:
     void add_span(int rank, const Piece& piece);
     std::int32_t name_of(const Piece& piece, bool part_of_task);
     void connect();
+    std::vector<std::int32_t> own_inputs(std::int32_t id) const;
     void add_inputs(std::int32_t id);
     void add_input(std::int32_t task) {
         if (last_span_[static_cast<std::size_t>(task)] == none) return;
@@ -269,17 +270,35 @@ std::int32_t SpanBuilder::name_of(const Piece& piece, bool part_of_task) {
     return found->second;
 }
 
-/// In-rank edges, the task before in the same stream, and for a receive its send.
+/// In-rank edges, and the task before in the same stream. Messages of a stream may start while earlier ones are still
+/// in flight.
+std::vector<std::int32_t> SpanBuilder::own_inputs(std::int32_t id) const {
+    const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+    const auto first = graph_.deps.begin() + task.first_dep;
+    std::vector<std::int32_t> inputs(first, first + task.deps);
+    const auto i = static_cast<std::size_t>(id);
+    const bool waited = graph_.stream_of(id).first < id && timeline_.end[i - 1] <= timeline_.start[i];
+    if (waited) inputs.push_back(id - 1);
+    return inputs;
+}
+
+/// A receive has its send. Others that meet in a communication start together: what the last of them waited for.
 void SpanBuilder::add_inputs(std::int32_t id) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-    for (std::uint32_t d = 0; d < task.deps; ++d) add_input(graph_.deps[task.first_dep + d]);
-    const auto i = static_cast<std::size_t>(id);
-    // Messages of a stream may start while earlier ones are still in flight.
-    const bool waited = graph_.stream_of(id).first < id && timeline_.end[i - 1] <= timeline_.start[i];
-    if (waited) add_input(id - 1);
-    if (task.kind != TaskKind::recv) return;
+    for (const std::int32_t input : own_inputs(id)) add_input(input);
+    if (task.comm < 0) return;
     const auto members = graph_.members_of(task.comm);
-    if (members.size() == 2) add_input(members[0]);
+    if (task.kind == TaskKind::recv && members.size() == 2) return add_input(members[0]);
+    std::int32_t last = -1;
+    for (const std::int32_t member : members) {
+        if (member == id) continue;
+        for (const std::int32_t input : own_inputs(member)) {
+            const bool later = last < 0 || timeline_.end[static_cast<std::size_t>(input)] >
+                                               timeline_.end[static_cast<std::size_t>(last)];
+            if (later) last = input;
+        }
+    }
+    if (last >= 0) add_input(last);
 }
 
 void SpanBuilder::connect() {

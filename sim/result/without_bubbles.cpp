@@ -87,6 +87,14 @@ RankAccount closed_account(RankAccount account, Picoseconds old_step, Picosecond
     return account;
 }
 
+/// Of a report, which has accounts but no spans.
+std::vector<Picoseconds> busy_times(const Run& run) {
+    std::vector<Picoseconds> busy;
+    busy.reserve(run.accounts.size());
+    for (const RankAccount& account : run.accounts) busy.push_back(busy_time(account));
+    return busy;
+}
+
 std::map<std::string, double> scaled_figures(const Run& run, Picoseconds step) {
     std::map<std::string, double> figures;
     const double faster = step > 0 ? static_cast<double>(run.step_time) / static_cast<double>(step) : 1.0;
@@ -105,12 +113,12 @@ Run without_bubbles(const Run& run) {
     Closer closer(run);
     Run closed;
     closed.spans = closer.close();
+    const std::vector<Picoseconds> busy = run.spans.size() > 0 ? closer.busy() : busy_times(run);
     closed.name = run.name + " without bubbles";
     closed.source = run.source;
-    for (const Picoseconds busy : closer.busy()) closed.step_time = std::max(closed.step_time, busy);
-    for (std::size_t rank = 0; rank < run.accounts.size() && rank < closer.busy().size(); ++rank) {
-        closed.accounts.push_back(
-            closed_account(run.accounts[rank], run.step_time, closer.busy()[rank], closed.step_time));
+    for (const Picoseconds time : busy) closed.step_time = std::max(closed.step_time, time);
+    for (std::size_t rank = 0; rank < run.accounts.size() && rank < busy.size(); ++rank) {
+        closed.accounts.push_back(closed_account(run.accounts[rank], run.step_time, busy[rank], closed.step_time));
     }
     closed.figures = scaled_figures(run, closed.step_time);
     closed.settings = run.settings;

@@ -68,7 +68,7 @@ constexpr std::array<TimeField, 6> times = {{{"host_forward_us", &ProfileNumbers
 
 const std::vector<std::pair<std::string_view, AttentionKernel>>& attention_names() {
     static const std::vector<std::pair<std::string_view, AttentionKernel>> names = {
-        {"unfused", AttentionKernel::unfused}, {"flash", AttentionKernel::flash}};
+        {"unfused", AttentionKernel::unfused}, {"flash", AttentionKernel::flash}, {"single", AttentionKernel::single}};
     return names;
 }
 
@@ -99,6 +99,7 @@ void read_optional(JsonObject& object, ProfileStructure& structure) {
     structure.gradient_reduce_bytes = object.optional<int>("gradient_reduce_bytes", Range::not_negative).value_or(0);
     structure.zero_gathers_by_broadcast = object.optional<bool>("zero_gathers_by_broadcast").value_or(false);
     structure.zero_group_in_node = object.optional<bool>("zero_group_in_node").value_or(false);
+    structure.counts_buffers = object.optional<bool>("counts_buffers").value_or(false);
     structure.overlap_p2p_chunked = object.optional<bool>("overlap_p2p_chunked").value_or(false);
 }
 
@@ -186,8 +187,11 @@ void read_by_architecture(JsonObject& root, const Json& value, SoftwareProfile& 
 }
 
 OrderedJson to_json(const ProfileStructure& structure) {
-    OrderedJson out = {{"attention", structure.attention == AttentionKernel::flash ? "flash" : "unfused"},
-                       {"default_precision", to_string(structure.default_precision)}};
+    OrderedJson out = OrderedJson::object();
+    for (const auto& [name, kernel] : attention_names()) {
+        if (kernel == structure.attention) out["attention"] = name;
+    }
+    out["default_precision"] = to_string(structure.default_precision);
     write_fields(out, structure_flags, structure);
     write_fields(out, structure_counts, structure);
     write_fields(out, structure_numbers, structure);
@@ -197,6 +201,7 @@ OrderedJson to_json(const ProfileStructure& structure) {
     if (structure.gradient_reduce_bytes > 0) out["gradient_reduce_bytes"] = structure.gradient_reduce_bytes;
     out["zero_gathers_by_broadcast"] = structure.zero_gathers_by_broadcast;
     out["zero_group_in_node"] = structure.zero_group_in_node;
+    if (structure.counts_buffers) out["counts_buffers"] = true;
     if (structure.overlap_p2p_chunked) out["overlap_p2p_chunked"] = true;
     return out;
 }

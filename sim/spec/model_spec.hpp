@@ -47,6 +47,8 @@ struct ModelSpec {
     std::optional<MoeSpec> moe;
     std::optional<double> published_parameters;
 
+    /// Norms stand behind the residuals, as in BERT (arXiv 1810.04805), not in front of attention and MLP.
+    bool post_norm() const { return token_types > 0; }
     std::int64_t query_width() const { return heads * head_dim; }
     std::int64_t kv_width() const { return kv_heads * head_dim; }
 };

@@ -10,7 +10,9 @@
 /// What differs between frameworks and years for the same plan on the same GPU.
 namespace foreshard {
 
-enum class AttentionKernel { unfused, flash };
+/// unfused: score and context products counted as one kernel, with dropout's tensors kept.
+/// single: a kernel for each product and for the softmax, in the order of execution; only what backward reads is kept.
+enum class AttentionKernel { unfused, flash, single };
 
 /// Which rule cuts gradients into buckets.
 enum class GradientBuckets {
@@ -43,6 +45,8 @@ struct ProfileStructure {
     int gradient_reduce_bytes = 0;           ///< on the wire of sharded schemes, an element; 0: as the gradient
     bool zero_gathers_by_broadcast = false;  ///< parameters of a sharded optimizer: one broadcast a rank
     bool zero_group_in_node = false;         ///< optimizer shards stay within a node unless the plan says otherwise
+    /// Buffers of passes are counted tensor by tensor, as the project's runtime allocates them; without fitted terms.
+    bool counts_buffers = false;
     bool vocab_divisor_times_tp = true;  ///< the vocabulary is padded to a multiple of divisor * TP, not of the divisor
 };
 

@@ -2,6 +2,7 @@
 #include <QGraphicsRectItem>
 #include <QGraphicsView>
 #include <QPixmap>
+#include <map>
 #include <random>
 
 #include <benchmark/benchmark.h>
@@ -69,10 +70,27 @@ struct Shown {
     QPixmap picture{frame_size};
 };
 
-/// Everything in view. A frame is drawn anew each time; nothing but the minimap is kept.
+/// Everything in view but a picosecond more or less, so that each frame is drawn anew; nothing but the minimap is kept.
 void all_visible(benchmark::State& state) {
+    const Run& run = run_of(static_cast<std::size_t>(state.range(0)));
+    Shown shown(run);
+    Picoseconds less = 0;
+    for (auto _ : state) {
+        less = 1 - less;
+        shown.state.setVisible(0, run.spans.finish - less);
+        shown.draw();
+    }
+}
+
+/// The pointer moves over all of it.
+void hover(benchmark::State& state) {
     Shown shown(run_of(static_cast<std::size_t>(state.range(0))));
-    for (auto _ : state) shown.draw();
+    int frame = 0;
+    for (auto _ : state) {
+        shown.state.setCursor(shown.state.end() / 100 * (frame % 100));
+        shown.state.lightMicrobatch(frame++ % 100);
+        shown.draw();
+    }
 }
 
 /// Each frame a step of a gesture: in by 7 %, some to the right, out again.
@@ -94,8 +112,12 @@ void pan_and_zoom(benchmark::State& state) {
 void labelled(benchmark::State& state) {
     const Run& run = run_of(static_cast<std::size_t>(state.range(0)));
     Shown shown(run);
-    shown.state.setVisible(run.spans.finish / 2, run.spans.finish / 2 + 500'000'000);
-    for (auto _ : state) shown.draw();
+    Picoseconds shift = 0;
+    for (auto _ : state) {
+        shift = 1'000'000 - shift;
+        shown.state.setVisible(run.spans.finish / 2 + shift, run.spans.finish / 2 + shift + 500'000'000);
+        shown.draw();
+    }
 }
 
 void open_run(benchmark::State& state) {
@@ -126,6 +148,7 @@ void graphics_view(benchmark::State& state) {
 
 BENCHMARK(all_visible)->Arg(1'000'000)->Arg(10'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(pan_and_zoom)->Arg(1'000'000)->Arg(10'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(hover)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(labelled)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(open_run)->Arg(1'000'000)->Arg(10'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(graphics_view)->Arg(1'000'000)->Iterations(2)->Unit(benchmark::kMillisecond);

@@ -98,6 +98,56 @@ TEST_F(Cli, ExportWritesTheGridThatScheduleFileReads) {
     EXPECT_EQ(run("export --model gpt-tiny --cluster dgx-a100-80g --pp 2 --gbs 2 --schedule dualpipe").code, 3);
 }
 
+/// A job on 8 ranks of one node with this schedule.
+std::string small_job(const std::string& schedule) {
+    return R"({"schema": "foreshard.job", "schema_version": "1.0", "model": "gpt-tiny", "cluster": "dgx-a100-80g",
+        "gpus": 4, "batch": {"global_batch_size": 8}, "plan": {"pp": 4, "schedule": ")" +
+           schedule + R"("}})";
+}
+
+TEST_F(Cli, ComparesPlansReportsAndTraces) {
+    const std::string a = write("a.json", small_job("gpipe"));
+    const std::string b = write("b.json", small_job("zb-h1"));
+    const std::string report = "'" + (folder_ / "report.json").string() + "'";
+    const std::string trace = "'" + (folder_ / "trace.json.gz").string() + "'";
+    ASSERT_EQ(run("simulate --job " + a + " --json " + report + " --trace " + trace).code, 0);
+    const Outcome plans = run("compare " + a + " " + b);
+    EXPECT_EQ(plans.code, 0) << plans.err;
+    EXPECT_LT(plans.out.find("schedule"), plans.out.find("weight gradients")) << plans.out;
+    EXPECT_THAT(plans.out, AllOf(HasSubstr("gpipe"), HasSubstr("bubble"), HasSubstr("only in B: 32 (32 weight grad)")));
+    const Outcome same = run("compare " + a + " " + report + " " + trace);
+    EXPECT_EQ(same.code, 0) << same.err;
+    EXPECT_THAT(same.out, AllOf(HasSubstr("The steps take equally long"), HasSubstr("100.0 % of the spans match"),
+                                HasSubstr("a report has no timeline")));
+}
+
+TEST_F(Cli, ComparisonAsJsonSumsToTheDifference) {
+    const std::string a = write("a.json", small_job("gpipe"));
+    const std::string b = write("b.json", small_job("1f1b"));
+    const nlohmann::json json = nlohmann::json::parse(run("compare " + a + " " + b + " gpt-tiny-pp4 --json -").out);
+    EXPECT_EQ(json.at("schema"), "foreshard.comparison");
+    ASSERT_EQ(json.at("comparisons").size(), 2U);
+    for (const nlohmann::json& comparison : json.at("comparisons")) {
+        double sum = 0.0;
+        for (const auto& [term, ms] : comparison.at("waterfall_ms").items()) sum += ms.get<double>();
+        EXPECT_NEAR(sum, comparison.at("difference_ms").get<double>(), 1e-9);
+    }
+}
+
+TEST_F(Cli, CompareFailsOnARegressionOnly) {
+    const std::string slow = write("slow.json", small_job("gpipe"));
+    const std::string fast = write("fast.json", small_job("zb-h1"));
+    EXPECT_EQ(run("compare " + slow + " " + fast + " --fail-on-regression 2%").code, 0);
+    const Outcome regressed = run("compare " + fast + " " + slow + " --fail-on-regression 2%");
+    EXPECT_EQ(regressed.code, 5);
+    EXPECT_THAT(regressed.err, HasSubstr("longer than that of"));
+    EXPECT_EQ(run("compare " + fast + " " + slow + " --fail-on-regression 900%").code, 0);
+    expect_error("compare " + fast + " " + slow + " --fail-on-regression two", 2, "must be a percentage");
+    expect_error("compare " + fast, 2, "at least two");
+    expect_error("compare " + fast + " '" + (folder_ / "none.json").string() + "'", 4, "cannot be opened");
+    expect_error("compare " + fast + " " + write("t.json", "a,b\n"), 4, "is no job, report, search or trace");
+}
+
 }  // namespace
 
 TEST_F(Cli, HelpAndVersionGoToStdout) {

@@ -98,6 +98,8 @@ TEST(CompareView, ShowsAnUnmatchedSpanWhenItIsActivated) {
     CompareView view(state);
     const StepRun b = tinyUnder("zb-h1");
     view.setRuns({&catalogueRun("gpt-tiny-pp4"), &b});
+    EXPECT_FALSE(view.compared());  // not before it is seen
+    view.show();
     ASSERT_TRUE(view.compared());
     for (TableView* table : view.findChildren<TableView*>()) {
         if (!table->accessibleName().startsWith("Spans without")) continue;
@@ -111,6 +113,7 @@ TEST(CompareView, BearsOneRunAndRunsThatKnowLittle) {
     ViewState state;
     CompareView view(state);
     view.resize(900, 500);
+    view.show();
     StepRun bare;
     bare.name = "log";
     view.setRuns({&bare});

@@ -83,7 +83,7 @@ TEST(MemoryPeak, ListsWhatIsLive) {
     EXPECT_THAT(liveAtPeak(run, 0), testing::Contains(testing::StartsWith("stage 0: ")));
     EXPECT_THAT(peakMoment(run, 0), testing::StartsWith("while "));
     EXPECT_EQ(worstRank(run), 0);
-    EXPECT_THAT(peakListing(run, 0), testing::HasSubstr("\noptimizer: 31.53 GiB\n"));
+    EXPECT_THAT(peakListing(run, 0), testing::HasSubstr("\noptimizer: 31.55 GiB\n"));
     EXPECT_THAT(peakListing(run, 0), testing::HasSubstr("runtime, outside the allocator:\n"));
 }
 

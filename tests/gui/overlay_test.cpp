@@ -82,6 +82,7 @@ TEST(OverlayView, BearsOneRunAndRunsThatKnowNothing) {
     ViewState state;
     OverlayView view(state);
     view.resize(800, 400);
+    view.show();
     view.setRuns({&catalogueRun("gpt-tiny-pp4")});
     view.grab();
     StepRun bare;

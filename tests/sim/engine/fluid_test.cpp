@@ -229,7 +229,7 @@ TEST(Contention, TwoGroupsOnOneLinkHalve) {
     }
 }
 
-/// Reductions over NVLink beside tensor parallel collectives: both get slower, kernels do not.
+/// Reductions over NVLink beside tensor parallel collectives, which ask for less than half of a port and keep it.
 TEST(Contention, ReductionsAndTensorParallelCollectivesShareNvlink) {
     JobRequest request;
     request.model = "gpt3-6.7b";
@@ -238,26 +238,25 @@ TEST(Contention, ReductionsAndTensorParallelCollectivesShareNvlink) {
     request.software = "megatron-core-te";
     request.precision = "bf16";
     request.gpus = 8;
-    request.tp = 4;
-    request.dp = 2;
-    request.gbs = 4;
+    request.tp = 2;
+    request.dp = 4;
+    request.gbs = 8;
+    request.seq_length = 512;
     request.overlap_grad_reduce = true;
     const Evaluation off = evaluate(test::valid_job(request));
     request.contention = "links";
     const Evaluation links = evaluate(test::valid_job(request));
     EXPECT_GT(links.timeline.step_time(), off.timeline.step_time());
-    Picoseconds longer = 0;
+    int slowed = 0;
     for (std::size_t i = 0; i < links.graph.tasks.size(); ++i) {
         const Task& task = links.graph.tasks[i];
-        if (task.kind != TaskKind::pass) continue;
-        const WorkDuration& work = links.durations.works[static_cast<std::size_t>(task.work)];
         const Picoseconds took = links.timeline.end[i] - links.timeline.start[i];
-        EXPECT_GE(took, work.total());
-        // Two flows that share a port get half of it at least.
-        EXPECT_LE(took, work.total() + work.collectives() + 8);
-        longer += took - work.total();
+        if (task.kind == TaskKind::pass) {
+            EXPECT_EQ(took, links.durations.works[static_cast<std::size_t>(task.work)].total());
+        }
+        if (task.kind == TaskKind::grad_reduce && took > off.timeline.end[i] - off.timeline.start[i]) ++slowed;
     }
-    EXPECT_GT(longer, 0);
+    EXPECT_GT(slowed, 0);
 }
 
 TEST(Variability, ASlowRankHoldsUpItsReplicaAndThroughTheReductionAll) {

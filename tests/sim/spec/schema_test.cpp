@@ -1,39 +1,23 @@
+#include "tests/support/schema.hpp"
+
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include "sim/json_report.hpp"
+#include "sim/result/json_comparison.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/json_specs.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/runs.hpp"
 
 /// The shipped JSON Schemas hold for what is shipped and written.
 namespace foreshard {
 namespace {
 
-using Adapter = valijson::adapters::NlohmannJsonAdapter;
-
-std::string violations(const std::string& schema_name, const nlohmann::json& document) {
-    const nlohmann::json schema_json = nlohmann::json::parse(schema_text(schema_name));
-    valijson::Schema schema;
-    valijson::SchemaParser parser;
-    parser.populateSchema(Adapter(schema_json), schema);
-    valijson::Validator validator;
-    valijson::ValidationResults results;
-    const Adapter target(document);
-    if (validator.validate(schema, target, &results)) return "";
-    std::string text;
-    valijson::ValidationResults::Error error;
-    while (results.popError(error)) {
-        for (const std::string& step : error.context) text += step;
-        text += ": " + error.description + "\n";
-    }
-    return text;
-}
+using test::violations;
 
 TEST(Schema, EveryCatalogueFileKeepsItsSchema) {
     const std::pair<const char*, const char*> kinds[] = {{"models", "model"},        {"clusters", "cluster"},
@@ -55,6 +39,25 @@ TEST(Schema, ReportsKeepTheReportSchema) {
         const Provenance provenance{"foreshard simulate", {{"a.json", "00"}}};
         EXPECT_EQ(violations("report", nlohmann::json::parse(report_json(e, provenance))), "") << seed;
     }
+}
+
+TEST(Schema, ComparisonsKeepTheComparisonSchema) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        const std::vector<foreshard::Run> runs = {test::any_run(seed), test::any_run(seed + 100)};
+        const std::string text = comparison_json(runs, {compare(runs[0], runs[1])});
+        EXPECT_EQ(violations("comparison", nlohmann::json::parse(text)), "") << seed;
+    }
+}
+
+TEST(Schema, ExamplesOfSearchesKeepTheSearchSchema) {
+    int files = 0;
+    for (const auto& file : std::filesystem::directory_iterator(FORESHARD_SOURCE_DIR "/tests/golden")) {
+        if (!file.path().filename().string().starts_with("search-")) continue;
+        const nlohmann::json document = nlohmann::json::parse(std::ifstream(file.path()));
+        EXPECT_EQ(violations("search", document), "") << file.path();
+        ++files;
+    }
+    EXPECT_GT(files, 0);
 }
 
 TEST(Schema, AResolvedJobIsAJobFile) {

@@ -1,11 +1,11 @@
-#include "cli/json_compare.hpp"
+#include "sim/result/json_comparison.hpp"
 
 #include <algorithm>
 
 #include "sim/result/waterfall.hpp"
 #include "sim/spec/json_reader.hpp"
 
-namespace foreshard::cli {
+namespace foreshard {
 
 namespace {
 
@@ -90,4 +90,4 @@ std::string comparison_json(const std::vector<Run>& runs, const std::vector<Comp
     return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-}  // namespace foreshard::cli
+}  // namespace foreshard

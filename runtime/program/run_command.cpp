@@ -1,0 +1,166 @@
+#include "runtime/program/run_command.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "cli/messages.hpp"
+#include "cli/output.hpp"
+#include "cli/provenance.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/program/run_text.hpp"
+#include "runtime/supported.hpp"
+#include "sim/json_report.hpp"
+#include "sim/sim.hpp"
+#include "traces/chrome_trace.hpp"
+
+namespace foreshard::runtime {
+
+namespace {
+
+/// SIGTERM is waited for by a thread of its own.
+void block_termination() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+int ranks_asked_for(const cli::JobFlags& flags) {
+    const JobRequest& request = flags.request;
+    return std::max(
+        {request.gpus.value_or(1), request.dp.value_or(1) * request.tp.value_or(1) * request.pp.value_or(1), 64});
+}
+
+/// The session where ranks are processes; this process alone otherwise.
+class Program {
+public:
+    explicit Program(const RunOptions& options) : options_(options), environment_(this_environment()) {
+        if (options.comm != Comm::mpi) return;
+        block_termination();  // before MPI starts threads, which inherit it
+        session_.emplace(std::chrono::duration<double>(options.timeout_s));
+        environment_.mpi = session_->library();
+    }
+
+    cli::ExitCode run();
+
+private:
+    bool speaks() { return !session_ || session_->transport().rank() == 0; }
+    cli::ExitCode run_plan(const Plan& plan);
+    JobOptions job_options(const Plan& plan) const;
+    Listener listener(const Plan& plan, const JobOptions& job);
+    cli::ExitCode tell(const Plan& plan, const TrainOptions& train, const Outcome& outcome);
+    cli::ExitCode tell_failure(const Plan& plan, const TrainOptions& train, const Outcome& outcome);
+    Evaluation evaluation_of(const Plan& plan, const Outcome& outcome, const Measurement& measurement) const;
+
+    const RunOptions& options_;
+    Environment environment_;
+    std::optional<MpiSession> session_;
+    int steps_done_ = 0;
+};
+
+cli::ExitCode Program::run() {
+    const Job job = runnable_job(options_, this_machine(environment_, ranks_asked_for(options_.job)));
+    std::vector<BrokenRule> broken = check(job);
+    if (broken.empty()) broken = unsupported(job);
+    if (!broken.empty()) {
+        if (speaks()) cli::print_broken_rules(broken);
+        return cli::infeasible;
+    }
+    for (const std::string& warning : job.warnings) {
+        if (speaks()) cli::print_warning(warning);
+    }
+    const Schedule schedule = make_schedule(job);
+    const TaskGraph graph = lower(job, schedule);
+    const Ranks ranks(job);
+    return run_plan({job, schedule, graph, ranks});
+}
+
+JobOptions Program::job_options(const Plan& plan) const {
+    JobOptions job;
+    job.train = train_options(options_, plan.job);
+    job.check = options_.check;
+    job.timeout = std::chrono::duration<double>(options_.timeout_s);
+    if (options_.inject_fault) job.train.fault = parse_fault(*options_.inject_fault, plan, options_.comm);
+    return job;
+}
+
+Listener Program::listener(const Plan& plan, const JobOptions& job) {
+    Listener listener;
+    const int per_run = plan.graph.steps;
+    const int steps = (job.train.warmup + job.train.steps + per_run - 1) / per_run * per_run;
+    listener.progress = [this, steps, per_run](const RunRecord& record) {
+        steps_done_ += per_run;
+        fmt::print(stderr, "{}", progress_line(steps_done_, steps, record, per_run));
+    };
+    listener.stuck = [this, plan, &job](const Outcome& outcome) {
+        tell_failure(plan, job.train, outcome);
+        std::_Exit(cli::internal_error);
+    };
+    return listener;
+}
+
+cli::ExitCode Program::run_plan(const Plan& plan) {
+    const JobOptions job = job_options(plan);
+    const Listener ears = listener(plan, job);
+    const Outcome outcome = session_ ? run_as_process(plan, job, *session_, ears) : run_as_threads(plan, job, ears);
+    if (outcome.failure) {
+        const cli::ExitCode code = tell_failure(plan, job.train, outcome);
+        if (session_) session_->kill(code);
+        return code;
+    }
+    const bool missed = outcome.comparison && !outcome.comparison->passed();
+    if (!speaks()) return cli::ok;
+    const cli::ExitCode code = tell(plan, job.train, outcome);
+    return missed ? cli::threshold_missed : code;
+}
+
+Evaluation Program::evaluation_of(const Plan& plan, const Outcome& outcome, const Measurement& measurement) const {
+    Evaluation evaluation;
+    evaluation.job = plan.job;
+    evaluation.schedule = plan.schedule;
+    evaluation.graph = plan.graph;
+    evaluation.buffers = plan_buffers(plan.job, plan.graph);
+    evaluation.timeline = timeline_of(plan, outcome, measurement.timeline_run);
+    evaluation.report = make_report(plan.job, plan.graph, evaluation.buffers, evaluation.timeline);
+    return evaluation;
+}
+
+cli::ExitCode Program::tell(const Plan& plan, const TrainOptions& train, const Outcome& outcome) {
+    const Measurement measurement = measure(plan, outcome);
+    const Evaluation evaluation = evaluation_of(plan, outcome, measurement);
+    const RunReport report{options_, plan, train, outcome, environment_, &measurement};
+    if (options_.trace_file) {
+        for (const std::string& note : write_chrome_trace(*options_.trace_file, evaluation)) cli::print_warning(note);
+    }
+    if (options_.stage_times_file) {
+        cli::write_output(*options_.stage_times_file, stage_times_json(stage_times_of(plan, outcome)));
+    }
+    if (options_.json_file) {
+        const std::string json = report_json(evaluation, {options_.command, cli::input_files(options_.job)});
+        cli::write_output(*options_.json_file, with_measured(json, report));
+    }
+    if (options_.json_file != "-") cli::write_output("-", run_text(report, evaluation.report));
+    return cli::ok;
+}
+
+/// Every rank that failed tells why; only rank 0 knows of finished steps.
+cli::ExitCode Program::tell_failure(const Plan& plan, const TrainOptions& train, const Outcome& outcome) {
+    if (!session_ || outcome.failure->rank == session_->transport().rank() || speaks()) {
+        cli::print_error(outcome.failure->reason);
+    }
+    if (options_.json_file && speaks()) {
+        cli::write_output(*options_.json_file, failure_json({options_, plan, train, outcome, environment_}));
+    }
+    return cli::internal_error;
+}
+
+}  // namespace
+
+cli::ExitCode run_job(const RunOptions& options) {
+    return Program(options).run();
+}
+
+}  // namespace foreshard::runtime

@@ -1,0 +1,178 @@
+#include "runtime/program/run_options.hpp"
+
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "sim/error.hpp"
+
+namespace foreshard::runtime {
+
+namespace {
+
+constexpr const char* group = "Running";
+
+/// "message=3" taken apart.
+struct NamedNumber {
+    std::string name;
+    std::int64_t number = 0;
+};
+
+NamedNumber parse_named(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    NamedNumber result{text.substr(0, equals), 0};
+    const char* begin = text.data() + (equals == std::string::npos ? text.size() : equals + 1);
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(begin, end, result.number);
+    if (error != std::errc() || stop != end || result.number < 0) {
+        throw InputError(
+            "--inject-fault", "",
+            fmt::format("'{}' is not of the form message=K, size=K, memory=RANK, kill=RANK or stop=RANK", text));
+    }
+    return result;
+}
+
+/// First pass of the last step of a rank: when it breaks down.
+Giver last_step_of(const Plan& plan, std::int64_t rank) {
+    if (rank >= plan.ranks.count()) {
+        throw InputError("--inject-fault", "",
+                         fmt::format("there is no rank {}; ranks are 0 to {}", rank, plan.ranks.count() - 1));
+    }
+    const int real = static_cast<int>(rank);
+    const TaskRange range = tasks_of(plan.graph, plan.ranks.position(real).pp);
+    for (std::int32_t id = range.first; id < range.last; ++id) {
+        const Task& task = plan.graph.tasks[static_cast<std::size_t>(id)];
+        if (task.kind == TaskKind::pass && task.step == plan.graph.steps - 1) return {real, id};
+    }
+    return {real, range.first};
+}
+
+Giver message_of(const Plan& plan, std::int64_t number) {
+    const std::vector<Giver> feeders = gradient_feeders(plan.schedule, plan.graph, plan.ranks);
+    if (feeders.empty()) {
+        throw InputError("--inject-fault", "", "the plan has no communication outside passes that feeds a gradient");
+    }
+    return feeders[static_cast<std::size_t>(number) % feeders.size()];
+}
+
+template <class Enum>
+void add_choice(CLI::App& app, const std::string& flag, const std::map<std::string, Enum>& choices, Enum& target,
+                const std::string& help) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : choices) names.push_back(name);
+    const auto store = [choices, &target](const std::string& name) { target = choices.at(name); };
+    app.add_option_function<std::string>(flag, store, help)->check(CLI::IsMember(names))->group(group);
+}
+
+}  // namespace
+
+void add_run_flags(CLI::App& app, RunOptions& options) {
+    add_job_flags(app, options.job);
+    app.add_option("--backend", options.backend, "Where it computes: cpu")->group(group);
+    add_choice(app, "--comm", {{"threads", Comm::threads}, {"mpi", Comm::mpi}}, options.comm,
+               "threads (default): all ranks in this process; mpi: started by mpirun");
+    app.add_option("--iterations", options.iterations, "Steps to run after the warm-up (default 10, with --check 2)")
+        ->check(CLI::Range(1, 1'000'000))
+        ->group(group);
+    app.add_option("--warmup", options.warmup, "Steps before, which no figure counts (default 2, with --check 0)")
+        ->check(CLI::Range(0, 1'000'000))
+        ->group(group);
+    add_choice(app, "--dtype", {{"fp32", ElementType::fp32}, {"fp64", ElementType::fp64}}, options.type,
+               "Numbers that tensors are made of (default fp32)");
+    app.add_flag("--check", options.check, "Compare loss, gradients and weights with the same training on one rank")
+        ->group(group);
+    app.add_option("--inject-fault", options.inject_fault,
+                   "Go wrong on purpose: message=K spoils one number of the K-th communication, size=K halves a "
+                   "message, memory=RANK, kill=RANK and stop=RANK break a rank in the last step")
+        ->group(group);
+    app.add_option("--optimizer", options.optimizer, "adamw (default) or sgd (default with --check)")
+        ->check(CLI::IsMember({"adamw", "sgd"}))
+        ->group(group);
+    app.add_option("--lr", options.learning_rate, "Learning rate (default 0.001, of sgd 0.1)")
+        ->check(CLI::PositiveNumber)
+        ->group(group);
+    app.add_option("--data", options.data, "synthetic (default), or a text file whose bytes are the tokens")
+        ->group(group)
+        ->type_name("synthetic|FILE");
+    app.add_option("--timeout-s", options.timeout_s, "A rank that waits longer ends the job (default 300)")
+        ->check(CLI::PositiveNumber)
+        ->group(group);
+    app.add_option("--json", options.json_file, "Write the report as JSON to a file, or '-' for standard output")
+        ->group("Output")
+        ->type_name("FILE");
+    app.add_option("--trace", options.trace_file, "Write the median step as a Chrome trace")
+        ->group("Output")
+        ->type_name("FILE");
+    app.add_option("--write-stage-times", options.stage_times_file,
+                   "Write measured pass times, for foreshard simulate --stage-times")
+        ->group("Output")
+        ->type_name("FILE");
+}
+
+Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
+    cli::JobFlags flags = options.job;
+    std::vector<std::string> assumed;
+    if (!flags.request.cluster) {
+        flags.request.cluster = machine;
+        assumed.emplace_back("cluster: this machine, whose peak rate is nominal (cores x clock x 32)");
+    }
+    if (!flags.request.software) {
+        flags.request.software = std::string("foreshard");
+        assumed.emplace_back("software: foreshard, the runtime's own profile");
+    }
+    if (!flags.request.precision) {
+        flags.request.precision = "fp32";
+        assumed.emplace_back("precision: fp32, which the runtime computes in");
+    }
+    Job job = job_from(flags);
+    job.assumptions.insert(job.assumptions.end(), assumed.begin(), assumed.end());
+    return job;
+}
+
+TrainOptions train_options(const RunOptions& options, const Job& job) {
+    if (options.backend != "cpu") {
+        throw InputError("--backend", "",
+                         fmt::format("{} is not available in this build; valid: cpu", options.backend));
+    }
+    TrainOptions train;
+    train.steps = options.iterations.value_or(options.check ? 2 : 10);
+    train.warmup = options.warmup.value_or(options.check ? 0 : 2);
+    train.type = options.type;
+    train.alternate = !options.check && train.steps >= 2;
+    const std::string optimizer = options.optimizer.value_or(options.check ? "sgd" : "adamw");
+    train.model.optimizer = optimizer == "sgd" ? OptimizerKind::sgd : OptimizerKind::adamw;
+    train.model.update.learning_rate = options.learning_rate.value_or(optimizer == "sgd" ? 0.1 : 1e-3);
+    const auto seed = static_cast<std::uint64_t>(options.job.request.seed.value_or(1));
+    train.model.seed = seed;
+    train.model.data.seed = seed;
+    if (options.data != "synthetic") train.model.data = text_source(options.data, job, seed);
+    return train;
+}
+
+Fault parse_fault(const std::string& text, const Plan& plan, Comm comm) {
+    const NamedNumber named = parse_named(text);
+    if (named.name == "message" || named.name == "task") {
+        return {Fault::Kind::message, message_of(plan, named.number)};
+    }
+    if (named.name == "size") {
+        const Giver giver = message_of(plan, named.number);
+        if (plan.graph.tasks[static_cast<std::size_t>(giver.task)].kind == TaskKind::send) {
+            return {Fault::Kind::size, giver};
+        }
+        throw InputError("--inject-fault", "",
+                         fmt::format("communication {} is not a message between two stages, whose size could be wrong",
+                                     named.number));
+    }
+    if (named.name == "memory") return {Fault::Kind::memory, last_step_of(plan, named.number)};
+    if (named.name != "kill" && named.name != "stop") {
+        throw InputError("--inject-fault", "",
+                         fmt::format("unknown fault '{}'; valid: message, size, memory, kill, stop", named.name));
+    }
+    if (comm == Comm::threads) {
+        throw InputError("--inject-fault", "", named.name + " needs a process for every rank: --comm mpi");
+    }
+    return {named.name == "kill" ? Fault::Kind::kill : Fault::Kind::stop, last_step_of(plan, named.number)};
+}
+
+}  // namespace foreshard::runtime

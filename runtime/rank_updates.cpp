@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "runtime/rank_work.hpp"
+
+/// What follows the passes of a step: sums of gradients over tensor parallel ranks, updates, and what is compared.
+namespace foreshard::runtime {
+
+/// In one message. Ranks of the group hold pieces of the same sizes in the same order.
+void RankWork::sum_over(const std::vector<int>& group, const std::vector<Tensor>& pieces) {
+    std::int64_t size = 0;
+    for (const Tensor& piece : pieces) size += piece.size();
+    if (size == 0) return;
+    Buffer packed(device_, meter_, MemoryKind::gradients, 1, size);
+    const auto each = [&](const auto& work) {
+        Tensor at = packed.tensor();
+        for (const Tensor& piece : pieces) {
+            at.columns = piece.size();
+            work(piece, at);
+            at.data += piece.size() * static_cast<std::int64_t>(element_bytes(device_.type()));
+        }
+    };
+    each([&](Tensor piece, Tensor place) { device_.copy(piece, place); });
+    transport_.all_reduce({Axis::tp, Lane::compute}, group, {packed.span(), device_.type()}, Reduction::sum);
+    each([&](Tensor piece, Tensor place) { device_.copy(place, piece); });
+}
+
+std::vector<int> RankWork::copies_group(int copies) const {
+    const auto first = context_.tp_group.begin() + at_.tp / copies * copies;
+    return {first, first + copies};
+}
+
+void RankWork::finish_gradients() {
+    std::vector<Tensor> whole;
+    std::vector<Tensor> copied;
+    int copies = 1;
+    for (auto& [stage, held] : stores_) {
+        for (const GradientPiece& piece : held.reduced_gradients()) {
+            const ParameterTensor& tensor = *piece.tensor;
+            if (tensor.whole && context_.sequence_parallel) whole.push_back(piece.gradient);
+            const std::int64_t first =
+                std::max(piece.elements.begin, (tensor.rows - tensor.copied_rows) * tensor.columns);
+            if (tensor.copies == 1 || first >= piece.elements.end) continue;
+            copies = tensor.copies;
+            const std::int64_t skipped = first - piece.elements.begin;
+            copied.push_back({piece.gradient.data + skipped * static_cast<std::int64_t>(element_bytes(device_.type())),
+                              1, piece.elements.end - first});
+        }
+    }
+    sum_over(context_.tp_group, whole);
+    if (copies > 1) sum_over(copies_group(copies), copied);
+}
+
+void RankWork::optimizer_step() {
+    AdamStep update = options_.update;
+    update.step = ++updates_;
+    for (auto& [stage, held] : stores_) {
+        for (OwnedState& state : held.owned()) {
+            const Tensor gradient = held.owned_gradient(state);
+            const Tensor weight = held.owned_weight(state);
+            if (options_.optimizer == OptimizerKind::sgd) {
+                device_.sgd(update.learning_rate, gradient, weight);
+            } else {
+                device_.adamw(update, gradient, state.first_moment.tensor(), state.second_moment.tensor(), weight);
+            }
+        }
+    }
+}
+
+ParameterStore* RankWork::tied_store() {
+    for (auto& [stage, held] : stores_) {
+        for (int unit = 0; unit < unit_count(stage); ++unit) {
+            const bool copy = job_.model.tied_embeddings && held.has(unit, ParameterId::output_weight);
+            if (copy || held.has(unit, ParameterId::embedding)) return &held;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<RankModel::Parameter> RankWork::described_parameters() {
+    std::vector<RankModel::Parameter> all;
+    for (auto& [stage, held] : stores_) {
+        for (const ParameterTensor& tensor : held.layout().tensors) {
+            RankModel::Parameter parameter;
+            parameter.name = tensor.name;
+            parameter.stage = stage;
+            parameter.weight = held.weight(tensor.unit, tensor.id);
+            parameter.gradient = held.gradient(tensor.unit, tensor.id);
+            parameter.global_size = tensor.global_size();
+            parameter.global.resize(static_cast<std::size_t>(tensor.size()));
+            for (std::int64_t i = 0; i < tensor.size(); ++i) {
+                parameter.global[static_cast<std::size_t>(i)] = tensor.global_index(i);
+            }
+            all.push_back(std::move(parameter));
+        }
+    }
+    return all;
+}
+
+}  // namespace foreshard::runtime

@@ -1,0 +1,78 @@
+#include "runtime/record_bytes.hpp"
+
+#include <cstring>
+
+namespace foreshard::runtime {
+
+namespace {
+
+using Word = std::int64_t;
+
+Word word_of(Clock::time_point time) {
+    return time.time_since_epoch().count();
+}
+
+Clock::time_point time_of(Word word) {
+    return Clock::time_point(Clock::duration(word));
+}
+
+void add_run(const RunRecord& run, Clock::duration ahead, std::vector<Word>& words) {
+    words.insert(words.end(), {word_of(run.start - ahead), word_of(run.end - ahead), run.warmup ? 1 : 0,
+                               run.spans.first_task, static_cast<Word>(run.spans.spans.size())});
+    for (const TaskSpan& span : run.spans.spans) {
+        words.insert(words.end(),
+                     {word_of(span.issued - ahead), word_of(span.start - ahead), word_of(span.end - ahead)});
+    }
+}
+
+class Reader {
+public:
+    explicit Reader(std::vector<Word> words) : words_(std::move(words)) {}
+    Word next() { return words_[place_++]; }
+
+    RunRecord run() {
+        RunRecord run;
+        run.start = time_of(next());
+        run.end = time_of(next());
+        run.warmup = next() != 0;
+        run.spans.first_task = static_cast<std::int32_t>(next());
+        run.spans.spans.resize(static_cast<std::size_t>(next()));
+        for (TaskSpan& span : run.spans.spans) {
+            span.issued = time_of(next());
+            span.start = time_of(next());
+            span.end = time_of(next());
+        }
+        return run;
+    }
+
+private:
+    std::vector<Word> words_;
+    std::size_t place_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::byte> to_bytes(const RankRecord& record, const ClockOffset& clock) {
+    std::vector<Word> words = {record.rank, clock.ahead.count(), clock.residual.count()};
+    words.insert(words.end(), record.high_water.bytes.begin(), record.high_water.bytes.end());
+    words.push_back(static_cast<Word>(record.runs.size()));
+    for (const RunRecord& run : record.runs) add_run(run, clock.ahead, words);
+    const auto bytes = std::as_bytes(std::span(words));
+    return {bytes.begin(), bytes.end()};
+}
+
+TimedRecord from_bytes(std::span<const std::byte> bytes) {
+    std::vector<Word> words(bytes.size() / sizeof(Word));
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+    Reader reader(std::move(words));
+    TimedRecord timed;
+    timed.record.rank = static_cast<int>(reader.next());
+    timed.clock.ahead = std::chrono::nanoseconds(reader.next());
+    timed.clock.residual = std::chrono::nanoseconds(reader.next());
+    for (std::int64_t& part : timed.record.high_water.bytes) part = reader.next();
+    const Word runs = reader.next();
+    for (Word i = 0; i < runs; ++i) timed.record.runs.push_back(reader.run());
+    return timed;
+}
+
+}  // namespace foreshard::runtime

@@ -1,0 +1,105 @@
+#include "runtime/trainer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "runtime/exchange.hpp"
+#include "sim/spec/data_parallel.hpp"
+
+namespace foreshard::runtime {
+
+namespace {
+
+ModelOptions model_options(const Plan& plan, const TrainOptions& options, int rank) {
+    ModelOptions model = options.model;
+    if (options.op_logs != nullptr) model.op_log = &options.op_logs->at(static_cast<std::size_t>(rank));
+    const Axis axis = inner_group_size(plan.job.plan) == plan.job.plan.dp ? Axis::dp : Axis::dp_shard;
+    const std::vector<int> group = plan.ranks.group(rank, axis);
+    const auto place = static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
+    model.owned =
+        owned_ranges(plan.job, plan.graph, plan.ranks.position(rank).pp, static_cast<int>(group.size()), place);
+    return model;
+}
+
+}  // namespace
+
+RankTrainer::RankTrainer(const Plan& plan, const TrainOptions& options, Device& device, Transport& transport,
+                         WaitingRoom& room)
+    : plan_(plan),
+      options_(options),
+      transport_(transport),
+      room_(room),
+      model_(plan.job, plan.graph, transport.rank(), device, transport, model_options(plan, options, transport.rank())),
+      tasks_(plan.job, plan.graph, plan.ranks, model_, transport),
+      everyone_(all_ranks(transport)) {
+    const int steps = plan.graph.steps;
+    runs_ = (options.warmup + options.steps + steps - 1) / steps;
+    if (!options.fault || options.fault->giver.rank != transport.rank()) return;
+    if (options.fault->kind == Fault::Kind::message) tasks_.spoil(options.fault->giver.task);
+    if (options.fault->kind == Fault::Kind::size) tasks_.shorten(options.fault->giver.task);
+}
+
+void RankTrainer::run(RankRecord& record, const Progress& progress) {
+    record.rank = transport_.rank();
+    for (run_ = 0; run_ < runs_; ++run_) {
+        record.runs.push_back(run_once(run_));
+        record.high_water = model_.memory().high_water();
+        progress(record.runs.back());
+    }
+}
+
+RunRecord RankTrainer::run_once(int run) {
+    RunRecord record;
+    const int first_step = run * plan_.graph.steps;
+    record.warmup = first_step < options_.warmup;
+    if (!record.warmup) ++measured_;
+    const bool plain = options_.alternate && measured_ > 0 && measured_ % 2 == 0;
+    tasks_.begin_run(first_step);
+    const std::size_t losses_before = tasks_.losses().size();
+    transport_.barrier(control_channel, everyone_);
+    record.start = Clock::now();
+    record.spans = execute(
+        plan_.graph, plan_.ranks.position(transport_.rank()).pp, transport_.rank(), room_,
+        [this](std::int32_t task) { return perform(task); }, plain ? Recording::off : Recording::on);
+    record.end = Clock::now();
+    const std::vector<double>& losses = tasks_.losses();
+    record.losses = sum_losses({losses.begin() + static_cast<std::ptrdiff_t>(losses_before), losses.end()});
+    return record;
+}
+
+std::optional<Met> RankTrainer::perform(std::int32_t task) {
+    const bool mine = options_.fault && options_.fault->giver.rank == transport_.rank();
+    if (mine && run_ + 1 == runs_ && options_.fault->giver.task == task) break_down();
+    return tasks_.perform(task);
+}
+
+void RankTrainer::break_down() {
+    switch (options_.fault->kind) {
+        case Fault::Kind::message:
+        case Fault::Kind::size:
+            return;
+        case Fault::Kind::memory:
+            throw OutOfMemory(std::size_t{1} << 50);
+        case Fault::Kind::kill:
+            std::raise(SIGKILL);
+            return;
+        case Fault::Kind::stop:
+            std::raise(SIGSTOP);
+            return;
+    }
+}
+
+std::vector<double> RankTrainer::sum_losses(std::vector<double> mine) {
+    transport_.all_reduce(control_channel, everyone_, {std::as_writable_bytes(std::span(mine)), ElementType::fp64},
+                          Reduction::sum);
+    return mine;
+}
+
+RankModel& RankTrainer::whole_model() {
+    tasks_.make_whole();
+    return model_;
+}
+
+}  // namespace foreshard::runtime

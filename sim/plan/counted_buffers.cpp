@@ -1,0 +1,388 @@
+#include "sim/plan/counted_buffers.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "sim/plan/op_graph.hpp"
+
+namespace foreshard {
+
+namespace {
+
+/// Sizes of tensors in bytes. "shard" is of the rank's tokens under sequence parallelism, "full" of all.
+struct TensorSizes {
+    ByteCount shard = 0;  ///< of the hidden width
+    ByteCount full = 0;
+    ByteCount column = 0;      ///< an element a token
+    ByteCount statistics = 0;  ///< two elements a token of the shard
+    ByteCount qkv = 0;
+    ByteCount context = 0;
+    ByteCount scores = 0;
+    ByteCount inner = 0;  ///< output of fc1
+    ByteCount activated = 0;
+    ByteCount logits = 0;
+};
+
+TensorSizes tensor_sizes(const Job& job, const OpShapes& shapes) {
+    const ByteCount element = shapes.element;
+    const std::int64_t ffn = job.model.ffn_hidden / job.plan.tp;
+    TensorSizes sizes;
+    sizes.shard = element * shapes.shard_tokens * shapes.hidden;
+    sizes.full = element * shapes.tokens * shapes.hidden;
+    sizes.column = element * shapes.tokens;
+    sizes.statistics = 2 * element * shapes.shard_tokens;
+    sizes.qkv = element * shapes.tokens * (shapes.query + 2 * shapes.kv);
+    sizes.context = element * shapes.tokens * shapes.query;
+    sizes.scores = element * shapes.tokens * shapes.heads * shapes.seq;
+    sizes.inner = element * shapes.tokens * (job.model.gated_mlp ? 2 * ffn : ffn);
+    sizes.activated = element * shapes.tokens * ffn;
+    sizes.logits = element * shapes.tokens * shapes.vocab;
+    return sizes;
+}
+
+/// Walks the ops of a pass; adds and frees tensors as their kernels do.
+class PassWalk {
+public:
+    PassWalk(const Job& job, const TaskGraph& graph)
+        : job_(job), graph_(graph), size_(tensor_sizes(job, op_shapes(job))) {
+        sequence_parallel_ = job.plan.sequence_parallel && job.plan.tp > 1;
+        embedding_norm_ = job.model.embedding_norm;
+    }
+
+    PassBuffers run(const Work& work) {
+        const StageOps& stage = graph_.stages[static_cast<std::size_t>(work.stage)];
+        const std::vector<Unit> units = stage_units(stage);
+        const int last = work.first_unit + work.units - 1;
+        const auto block = [&](int unit) -> const OpBlock& {
+            return stage.blocks[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)].block)];
+        };
+        const bool ends_stage = last + 1 == static_cast<int>(units.size());
+        if (work.pass == Pass::forward) {
+            if (work.first_unit == 0 && block(0).kind != BlockKind::embedding) take(size_.shard);
+            for (int unit = work.first_unit; unit <= last; ++unit) forward(block(unit));
+            if (ends_stage && block(last).kind != BlockKind::head) give(size_.shard);
+            return buffers();
+        }
+        const bool inputs = work.pass != Pass::weight_grad;
+        if (inputs && ends_stage && block(last).kind != BlockKind::head) take(size_.shard);
+        for (int unit = last; unit >= work.first_unit; --unit) {
+            if (inputs) input_grad(block(unit));
+            if (work.pass != Pass::input_grad) each(block(unit).weight_grad);
+        }
+        if (inputs && work.first_unit == 0 && block(0).kind != BlockKind::embedding) give(size_.shard);
+        return buffers();
+    }
+
+private:
+    void take(ByteCount bytes) {
+        now_ += bytes;
+        most_ = std::max(most_, now_);
+    }
+    void give(ByteCount bytes) { now_ -= bytes; }
+
+    PassBuffers buffers() const {
+        PassBuffers counted;
+        counted.acquired = std::max(now_, ByteCount{0});
+        counted.released = std::max(-now_, ByteCount{0});
+        counted.transient = most_ - counted.acquired;
+        return counted;
+    }
+
+    static bool recomputes_all(const OpBlock& block) {
+        if (block.input_grad.empty() || block.forward.empty()) return false;
+        const Op& first = block.input_grad.front();
+        return first.recompute && first.name == block.forward.front().name;
+    }
+
+    void forward(const OpBlock& block) {
+        const ByteCount before = now_;
+        keeps_scores_ = std::none_of(block.forward.begin(), block.forward.end(),
+                                     [](const Op& op) { return op.name == "attention_softmax" && op.saved == 0; });
+        loss_reductions_ = 0;
+        each(block.forward);
+        // Of a recomputed layer the input, which was there before, and the output stay.
+        if (recomputes_all(block)) now_ = before + size_.shard;
+    }
+
+    void input_grad(const OpBlock& block) {
+        const bool whole = recomputes_all(block);
+        keeps_scores_ = true;
+        std::size_t i = 0;
+        for (; i < block.input_grad.size() && block.input_grad[i].recompute; ++i) {
+            context_known_ = !whole;
+            walk(block.input_grad[i].name);
+        }
+        context_known_ = false;
+        if (whole) give(size_.shard);
+        for (; i < block.input_grad.size(); ++i) walk(block.input_grad[i].name);
+    }
+
+    void each(const std::vector<Op>& ops) {
+        for (const Op& op : ops) walk(op.name);
+    }
+
+    void walk(std::string_view op) {
+        const bool known = layer_forward(op) || layer_backward(op) || layer_weights(op) || ends(op) || collectives(op);
+        assert(known);
+        static_cast<void>(known);
+    }
+
+    ByteCount gathered() const { return sequence_parallel_ ? size_.full : 0; }
+
+    bool layer_forward(std::string_view op) {
+        if (op == "norm") {
+            take(size_.statistics + size_.shard);
+        } else if (op == "qkv" || op == "fc1") {
+            take(op == "qkv" ? size_.qkv : size_.inner);
+            give(gathered());
+        } else if (op == "attention_scores") {
+            take(size_.scores);
+        } else if (op == "attention_context") {
+            if (context_known_) return true;
+            take(size_.context);
+            if (!keeps_scores_) give(size_.scores);
+        } else if (op == "activation") {
+            take(size_.activated);
+        } else if (op == "projection" || op == "fc2") {
+            take(size_.full);
+        } else {
+            return op == "positions" || op == "attention_softmax" || op == "bias_dropout_residual";
+        }
+        return true;
+    }
+
+    /// Under sequence parallelism what stays for W is a gathered copy of a branch's gradient, else the gradient itself.
+    void replace_gradient() { give(sequence_parallel_ ? size_.shard : 0); }
+
+    bool layer_backward(std::string_view op) {
+        if (op == "norm_grad") {
+            give(size_.shard + size_.statistics);
+            if (!job_.model.post_norm()) replace_gradient();
+        } else if (op == "bias_dropout_residual_grad") {
+            if (job_.model.post_norm()) replace_gradient();
+        } else if (op == "fc2_dgrad") {
+            take(size_.activated);
+        } else if (op == "activation_grad") {
+            if (job_.model.gated_mlp) take(size_.inner);
+            give(size_.inner + (job_.model.gated_mlp ? size_.activated : 0));
+        } else if (op == "fc1_dgrad" || op == "qkv_dgrad") {
+            take(size_.full);
+        } else if (op == "projection_dgrad") {
+            take(size_.context);
+        } else if (op == "attention_context_grad") {
+            take(size_.scores + size_.qkv);
+            give(size_.context);
+        } else if (op == "attention_softmax_grad") {
+            give(size_.scores);
+        } else if (op == "attention_scores_grad") {
+            give(size_.scores + size_.qkv);
+        } else {
+            return op == "positions_grad";
+        }
+        return true;
+    }
+
+    bool layer_weights(std::string_view op) {
+        if (op == "fc2_wgrad") {
+            give(size_.full + size_.activated);
+        } else if (op == "fc1_wgrad") {
+            give(size_.inner + size_.full);
+        } else if (op == "projection_wgrad") {
+            give(size_.full + size_.context);
+        } else if (op == "qkv_wgrad") {
+            give(size_.qkv + size_.full);
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    /// A norm whose statistics are made again in backward.
+    void end_norm() {
+        take(size_.shard + size_.statistics);
+        give(size_.statistics);
+    }
+
+    void end_norm_grad() {
+        take(size_.statistics);
+        give(size_.statistics + size_.shard);
+    }
+
+    bool ends(std::string_view op) {
+        if (op == "embedding") {
+            take(size_.full);
+            if (job_.plan.tp == 1 && embedding_norm_) end_norm();
+        } else if (op == "embedding_grad") {
+            if (!sequence_parallel_ && embedding_norm_) end_norm_grad();
+            give(size_.full);
+        } else if (op == "mlm_transform") {
+            take(2 * size_.shard);
+        } else if (op == "mlm_transform_dgrad") {
+            give(size_.shard);
+            take(size_.shard);
+        } else if (op == "mlm_transform_wgrad") {
+            give(2 * size_.shard);
+        } else if (op == "final_norm") {
+            end_norm();
+        } else if (op == "final_norm_grad") {
+            end_norm_grad();
+        } else if (op == "logits") {
+            take(size_.logits);
+            give(gathered());
+        } else if (op == "logits_dgrad") {
+            take(size_.full);
+        } else if (op == "logits_wgrad") {
+            give(size_.logits + size_.full);
+        } else if (op == "cross_entropy") {
+            take(3 * size_.column);
+            if (job_.plan.tp == 1) give(3 * size_.column);
+        } else {
+            return op == "cross_entropy_grad";
+        }
+        return true;
+    }
+
+    bool collectives(std::string_view op) {
+        if (op == "tp_all_gather" || op == "tp_all_gather_grad") {
+            take(size_.full);
+        } else if (op == "tp_all_gather_again") {
+            take(size_.full);
+            give(size_.shard);
+        } else if (op == "tp_reduce_scatter" || op == "tp_reduce_scatter_grad") {
+            scatter();
+        } else if (op == "tp_embedding_reduce") {
+            if (sequence_parallel_) scatter();
+            if (embedding_norm_) end_norm();
+        } else if (op == "tp_embedding_gather") {
+            if (embedding_norm_) end_norm_grad();
+            take(size_.full);
+            give(size_.shard);
+        } else if (op == "tp_loss_all_reduce") {
+            reduce_loss();
+        } else {
+            return op == "tp_all_reduce" || op == "tp_all_reduce_grad";
+        }
+        return true;
+    }
+
+    void scatter() {
+        take(size_.shard);
+        give(size_.full);
+    }
+
+    /// The maximum is compared with a copy; the third sum ends the loss.
+    void reduce_loss() {
+        const int index = loss_reductions_++;
+        if (index == 0) take(size_.column);
+        if (index == 0) give(size_.column);
+        if (index == 2) give(3 * size_.column);
+    }
+
+    const Job& job_;
+    const TaskGraph& graph_;
+    TensorSizes size_;
+    bool sequence_parallel_ = false;
+    bool embedding_norm_ = false;
+    bool keeps_scores_ = true;
+    bool context_known_ = false;  ///< selective recomputation: it is there still
+    int loss_reductions_ = 0;
+    ByteCount now_ = 0;
+    ByteCount most_ = 0;
+};
+
+/// First and last task of every pass of a rank.
+struct PassTasks {
+    std::int32_t first = 0;
+    std::int32_t last = 0;
+};
+using PassKey = std::tuple<int, int, int, Pass>;  ///< step, stage, micro-batch, pass
+
+std::map<PassKey, PassTasks> pass_tasks(const TaskGraph& graph, const Stream& stream) {
+    std::map<PassKey, PassTasks> found;
+    for (std::int32_t id = stream.first; id < stream.last; ++id) {
+        const Task& task = graph.tasks[static_cast<std::size_t>(id)];
+        if (task.kind != TaskKind::pass) continue;
+        const auto [place, fresh] =
+            found.try_emplace({task.step, task.stage, task.microbatch, task.pass}, PassTasks{id, id});
+        if (!fresh) place->second.last = id;
+    }
+    return found;
+}
+
+class MessageHoldings {
+public:
+    MessageHoldings(const Job& job, const TaskGraph& graph)
+        : graph_(graph), bytes_(static_cast<ByteCount>(pipeline_message(job).value)) {}
+
+    std::vector<Holding> run() {
+        for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
+        return std::move(holdings_);
+    }
+
+private:
+    void add_rank(int rank) {
+        std::map<PassKey, PassTasks> passes;
+        std::set<PassKey> sent;  ///< by the pass that makes them
+        for (const Stream& stream : graph_.streams) {
+            if (stream.rank != rank) continue;
+            const bool forward = stream.lane == Lane::send_forward || stream.lane == Lane::recv_forward;
+            const bool sends = stream.lane == Lane::send_forward || stream.lane == Lane::send_backward;
+            const bool receives = stream.lane == Lane::recv_forward || stream.lane == Lane::recv_backward;
+            if (stream.lane == Lane::compute) passes = pass_tasks(graph_, stream);
+            for (std::int32_t id = stream.first; (sends || receives) && id < stream.last; ++id) {
+                if (receives) add_receive(id, passes);
+                if (sends) sent.insert(add_send(id, forward, passes));
+            }
+        }
+        for (const auto& [key, tasks] : passes) {
+            if (!sent.contains(key)) add_hand_over(key, tasks, passes);
+        }
+    }
+
+    /// To a stage on the same rank.
+    void add_hand_over(const PassKey& key, const PassTasks& tasks, const std::map<PassKey, PassTasks>& passes) {
+        const auto& [step, stage, microbatch, pass] = key;
+        if (pass == Pass::weight_grad) return;
+        const auto found = passes.find({step, stage + (pass == Pass::forward ? 1 : -1), microbatch, pass});
+        if (found != passes.end()) holdings_.push_back({tasks.last, found->second.first, true, true, bytes_});
+    }
+
+    PassKey add_send(std::int32_t id, bool forward, const std::map<PassKey, PassTasks>& passes) {
+        const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+        const int producer = forward ? task.stage - 1 : task.stage + 1;
+        for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad}) {
+            if ((pass == Pass::forward) != forward) continue;
+            const auto found = passes.find({task.step, producer, task.microbatch, pass});
+            if (found == passes.end()) continue;
+            holdings_.push_back({found->second.last, id, false, true, bytes_});
+            return found->first;
+        }
+        return {};
+    }
+
+    void add_receive(std::int32_t id, const std::map<PassKey, PassTasks>& passes) {
+        const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+        const auto found = passes.find({task.step, task.stage, task.microbatch, task.pass});
+        if (found != passes.end()) holdings_.push_back({id, found->second.first, true, false, bytes_});
+    }
+
+    const TaskGraph& graph_;
+    ByteCount bytes_;
+    std::vector<Holding> holdings_;
+};
+
+}  // namespace
+
+PassBuffers counted_pass(const Job& job, const TaskGraph& graph, const Work& work) {
+    return PassWalk(job, graph).run(work);
+}
+
+std::vector<Holding> message_holdings(const Job& job, const TaskGraph& graph) {
+    return MessageHoldings(job, graph).run();
+}
+
+}  // namespace foreshard

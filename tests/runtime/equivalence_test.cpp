@@ -1,0 +1,82 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/runtime/check_grid.hpp"
+#include "tests/support/jobs.hpp"
+
+/// A plan that is executed in parallel trains the same model as one rank does.
+namespace foreshard::runtime {
+namespace {
+
+std::string verdict(const Outcome& outcome) {
+    if (outcome.failure) return outcome.failure->reason;
+    const Comparison& c = *outcome.comparison;
+    if (c.passed()) return "";
+    return c.worst.tensor + ": " + std::to_string(c.worst.relative) + ", loss " + std::to_string(c.loss_error);
+}
+
+class Equivalence : public testing::TestWithParam<int> {};
+
+constexpr int shares = 8;
+
+/// Sanitizers make runs three times as long: fewer of them there.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t thinning = 4;
+#else
+constexpr std::size_t thinning = 1;
+#endif
+
+/// Every pair of values of two axes: model, dp, tp, pp, schedule, scheme, recomputation, sequence parallel, overlap.
+TEST_P(Equivalence, EveryPairOfOptionsGivesTheGradientsOfOneRank) {
+    const std::vector<GridPoint> points = covering_points(4000, 1);
+    EXPECT_GE(points.size(), 100U);
+    EXPECT_LE(points.size(), 300U);
+    for (std::size_t i = static_cast<std::size_t>(GetParam()); i < points.size(); i += shares * thinning) {
+        EXPECT_EQ(verdict(check_point(*job_of(points[i]))), "") << to_string(points[i]);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shares, Equivalence, testing::Range(0, shares));
+
+JobRequest tiny(const std::string& model, int pp, int tp, int dp) {
+    JobRequest request = test::tiny_request(pp, 4 * dp);
+    request.model = model;
+    request.software = std::string("foreshard");
+    request.tp = tp;
+    request.dp = dp;
+    request.gpus = pp * tp * dp;
+    request.seq_length = 16;
+    request.num_layers = 4;
+    return request;
+}
+
+TEST(Equivalence, HoldsInSinglePrecision) {
+    for (const char* model : {"gpt-tiny", "llama-tiny", "bert-tiny"}) {
+        JobRequest request = tiny(model, 2, 2, 2);
+        request.sp = true;
+        request.use_distributed_optimizer = true;
+        EXPECT_EQ(verdict(check_point(test::valid_job(request), ElementType::fp32)), "") << model;
+    }
+}
+
+/// The comparison is only worth something if it finds every spoiled message.
+TEST(Equivalence, FindsEverySpoiledCommunication) {
+    for (const bool sharded : {false, true}) {
+        JobRequest request = tiny("gpt-tiny", 2, 1, 2);
+        request.num_layers = 2;
+        request.use_distributed_optimizer = sharded;
+        const Job job = test::valid_job(request);
+        const Schedule schedule = make_schedule(job);
+        const TaskGraph graph = lower(job, schedule);
+        const auto feeders = static_cast<int>(gradient_feeders(schedule, graph, Ranks(job)).size());
+        EXPECT_GE(feeders, 10);
+        for (int message = 0; message < feeders; ++message) {
+            const Outcome outcome = check_point(job, ElementType::fp64, message);
+            ASSERT_TRUE(outcome.comparison) << outcome.failure->reason;
+            EXPECT_FALSE(outcome.comparison->passed()) << message;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace foreshard::runtime

@@ -1,0 +1,193 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include "tests/support/schema.hpp"
+
+// foreshard-run as scripts see it: exit codes, reports, and how it ends when something breaks.
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+    int code = -1;
+    std::string out;
+    std::string err;
+};
+
+std::string read_file(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+constexpr const char* tiny = "--model gpt-tiny --num-layers 4 --seq-length 16 --gbs 4 ";
+
+/// A folder of its own for every test, because tests run side by side.
+class RunProgram : public ::testing::Test {
+protected:
+    void SetUp() override {
+        const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+        folder_ = fs::path(::testing::TempDir()) / (std::string("foreshard_run_") + test->name());
+        fs::create_directories(folder_);
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    Outcome run(const std::string& arguments, const std::string& launcher = "") const {
+        const fs::path out = folder_ / "stdout";
+        const fs::path err = folder_ / "stderr";
+        const std::string command = launcher + "'" + FORESHARD_RUN_PROGRAM + "' " + arguments + " >'" + out.string() +
+                                    "' 2>'" + err.string() + "'";
+        const int status = std::system(command.c_str());
+        return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, read_file(out), read_file(err)};
+    }
+
+    std::string file(const std::string& name) const { return (folder_ / name).string(); }
+    nlohmann::json json(const std::string& name) const { return nlohmann::json::parse(read_file(folder_ / name)); }
+
+    fs::path folder_;
+};
+
+TEST_F(RunProgram, ChecksAPlanAndReportsIt) {
+    const Outcome outcome = run(std::string(tiny) + "--pp 2 --dp 2 --check --dtype fp64 --json -");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const nlohmann::json report = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(foreshard::test::violations("report", report), "");
+    EXPECT_TRUE(report.at("check").at("passed"));
+    EXPECT_GT(report.at("check").at("tensors"), 50);
+    EXPECT_LT(report.at("check").at("max_relative_error"), 1e-12);
+    EXPECT_EQ(report.at("measured").at("ranks").size(), 4U);
+    EXPECT_GT(report.at("summary").at("step_time_ms"), 0.0);
+}
+
+TEST_F(RunProgram, ExitsWith5WhenAMessageIsSpoiled) {
+    const Outcome outcome = run(std::string(tiny) + "--pp 2 --check --inject-fault message=2");
+    EXPECT_EQ(outcome.code, 5) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("check       FAILED"));
+}
+
+TEST_F(RunProgram, WritesTraceAndStageTimes) {
+    const Outcome outcome = run(std::string(tiny) + "--pp 2 --iterations 4 --json '" + file("r.json") + "' --trace '" +
+                                file("t.json") + "' --write-stage-times '" + file("s.json") + "'");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_GT(json("t.json").at("traceEvents").size(), 50U);
+    EXPECT_EQ(json("s.json").at("stages").size(), 2U);
+    const nlohmann::json measured = json("r.json").at("measured");
+    EXPECT_EQ(measured.at("steps").size(), 6U) << "two to warm up";
+    EXPECT_EQ(measured.at("step_time_ms").at("count"), 2);
+    EXPECT_EQ(measured.at("uninstrumented_step_time_ms").at("count"), 2);
+    for (const char* key : {"host", "processor", "cores", "compiler"}) {
+        EXPECT_TRUE(measured.at("environment").contains(key)) << key;
+    }
+}
+
+TEST_F(RunProgram, SaysWhyItDoesNotRunAPlan) {
+    const struct {
+        const char* flags;
+        const char* message;
+        int code;
+    } cases[] = {{"--pp 2 --schedule pipedream", "schedules that flush", 3},
+                 {"--pp 2 --schedule 1f1b-vocab-1 --vocab-size 256", "splits the vocabulary", 3},
+                 {"--cp 2", "context parallelism", 3},
+                 {"--dp 2 --data-parallel horovod", "does not execute horovod", 3},
+                 {"--pp 2 --dp 2 --data-parallel fsdp2", "tied embedding", 3},
+                 {"--software megatron-core-te --precision fp32", "its own kernels", 3},
+                 {"--backend cuda", "not available in this build", 2},
+                 {"--pp 2 --inject-fault kill=1", "needs a process for every rank", 2},
+                 {"--pp 2 --inject-fault memory=7", "there is no rank 7", 2},
+                 {"--data /no/such/text", "/no/such/text", 4}};
+    for (const auto& test : cases) {
+        const Outcome outcome = run(std::string(tiny) + test.flags);
+        EXPECT_EQ(outcome.code, test.code) << test.flags << "\n" << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr(test.message)) << test.flags;
+    }
+}
+
+TEST_F(RunProgram, EndsCleanlyWhenARankHasNoMemory) {
+    const Outcome outcome =
+        run(std::string(tiny) + "--pp 2 --iterations 2 --inject-fault memory=1 --json '" + file("f.json") + "'");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("rank 1 failed in 1F0: out of memory"));
+    EXPECT_EQ(json("f.json").at("failure").at("rank"), 1);
+    EXPECT_EQ(json("f.json").at("run").at("steps").size(), 3U) << "finished steps are kept";
+}
+
+TEST_F(RunProgram, EndsCleanlyWhenAMessageHasTheWrongSize) {
+    const Outcome outcome = run(std::string(tiny) + "--pp 2 --inject-fault size=0");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("rank 0 sends message of 2048 bytes, but rank 1 expects message of 4096 bytes"));
+}
+
+/// With mpirun, where there is one.
+class MpiProgram : public RunProgram {
+protected:
+    void SetUp() override {
+        RunProgram::SetUp();
+        if (std::string(FORESHARD_MPIRUN_PROGRAM).empty()) GTEST_SKIP() << "no MPI";
+    }
+    Outcome mpi(int processes, const std::string& arguments) const {
+        return run("--comm mpi " + arguments,
+                   "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                   "ASAN_OPTIONS=detect_leaks=0 "  // what MPI never frees
+                   "timeout 100 '" FORESHARD_MPIRUN_PROGRAM "' --oversubscribe -np " +
+                       std::to_string(processes) + " ");
+    }
+    /// Breaks rank 1 in the last step, and expects an end with these words.
+    void expect_end(const std::string& fault, const std::string& words) const {
+        const Outcome outcome = mpi(2, std::string(tiny) + "--pp 2 --iterations 2 --timeout-s 5 --inject-fault " +
+                                           fault + " --json '" + file("f.json") + "'");
+        EXPECT_NE(outcome.code, 0) << fault;
+        EXPECT_NE(outcome.code, 124) << fault << " hangs";
+        EXPECT_THAT(outcome.err, HasSubstr(words)) << fault;
+        EXPECT_GE(json("f.json").at("run").at("steps").size(), 3U) << "finished steps are kept";
+        fs::remove(folder_ / "f.json");
+    }
+};
+
+TEST_F(MpiProgram, ChecksPlansOfTwoAndFourProcesses) {
+    const char* const plans[] = {"--pp 2", "--dp 2 --use-distributed-optimizer", "--tp 2 --sp"};
+    for (const char* plan : plans) {
+        const Outcome outcome = mpi(2, std::string(tiny) + plan + " --check --dtype fp64");
+        EXPECT_EQ(outcome.code, 0) << plan << "\n" << outcome.err;
+        EXPECT_THAT(outcome.out, HasSubstr("check       passed"));
+    }
+    const Outcome four = mpi(4,
+                             "--model llama-tiny --num-layers 4 --seq-length 16 --gbs 8 --pp 2 --dp 2 "
+                             "--data-parallel fsdp2 --schedule zb-h1 --check --dtype fp64");
+    EXPECT_EQ(four.code, 0) << four.err;
+    EXPECT_THAT(four.out, HasSubstr("check       passed"));
+}
+
+TEST_F(MpiProgram, FindsASpoiledMessage) {
+    EXPECT_EQ(mpi(2, std::string(tiny) + "--pp 2 --check --inject-fault message=1").code, 5);
+}
+
+TEST_F(MpiProgram, EndsWhenARankDiesOrStops) {
+    expect_end("kill=1", "it waited for rank 1 (message of 4096 bytes");
+    expect_end("stop=1", "rank 0 waits for rank 1 (message of 4096 bytes");
+    expect_end("memory=1", "rank 1 failed in 1F0: out of memory");
+}
+
+TEST_F(MpiProgram, EndsWhenAMessageHasTheWrongSize) {
+    const Outcome outcome = mpi(2, std::string(tiny) + "--pp 2 --timeout-s 5 --inject-fault size=0");
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("message of 2048 bytes"), HasSubstr("message of 4096 bytes")));
+}
+
+TEST_F(MpiProgram, RefusesAWrongNumberOfProcesses) {
+    const Outcome outcome = mpi(2, std::string(tiny) + "--pp 4");
+    EXPECT_THAT(outcome.err, HasSubstr("2 processes, but the plan has 4 ranks"));
+    EXPECT_NE(outcome.code, 0);
+}
+
+}  // namespace

@@ -1,0 +1,150 @@
+#include <fstream>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/engine/evaluate.hpp"
+#include "sim/error.hpp"
+#include "sim/json_report.hpp"
+#include "sim/result/compare.hpp"
+#include "sim/result/run.hpp"
+#include "tests/support/jobs.hpp"
+#include "tests/support/runs.hpp"
+#include "traces/file_kind.hpp"
+#include "traces/read_report.hpp"
+#include "traces/read_search.hpp"
+
+/// Reports and searches come back as they were written.
+namespace foreshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ReadReports : public testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, ReadReports, testing::Range(std::uint64_t{1}, std::uint64_t{11}));
+
+TEST_P(ReadReports, ComeBackAsTheyWereWritten) {
+    const Evaluation e = evaluate(test::any_plan(GetParam()));
+    const ReadReport read = parse_report("r.json", report_json(e, {"foreshard simulate", {}}));
+    const foreshard::Run run = run_of(read);
+    const foreshard::Run simulated = make_run("r.json", e.job, e.graph, e.timeline, e.report);
+    EXPECT_EQ(run.step_time, simulated.step_time);
+    EXPECT_EQ(run.accounts, simulated.accounts);
+    EXPECT_TRUE(differing_settings(run, simulated).empty());
+    for (std::size_t r = 0; r < run.memory.size(); ++r) {
+        EXPECT_EQ(run.memory[r].peak, simulated.memory[r].peak);
+        EXPECT_EQ(run.memory[r].states.total(), simulated.memory[r].states.total());
+        EXPECT_EQ(run.spans.ranks[r].name, simulated.spans.ranks[r].name);
+    }
+    EXPECT_THAT(mismatches(read, simulated.figures), IsEmpty());
+    // Its job, simulated again, is the same run.
+    const Evaluation again = evaluate(resolve(read.job));
+    EXPECT_EQ(again.timeline.step_time(), simulated.step_time);
+}
+
+nlohmann::json small_report() {
+    const Evaluation e = evaluate(test::valid_job(test::tiny_request(2, 4)));
+    return nlohmann::json::parse(report_json(e, {"", {}}));
+}
+
+TEST(ReadReport, TellsFiguresThatChanged) {
+    nlohmann::json json = small_report();
+    const double step = json["summary"]["step_time_ms"];
+    const ReadReport before = parse_report("r.json", json.dump());
+    json["summary"]["mfu_ratio"] = 0.5;
+    const ReadReport after = parse_report("r.json", json.dump());
+    const std::vector<std::string> lines = mismatches(after, before.figures);
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_THAT(lines.front(), HasSubstr("mfu_ratio is 0.5 in the report"));
+    EXPECT_EQ(after.figures.at("step_time_ms"), step);
+}
+
+TEST(ReadReport, FillsUpMeasuredTimesThatDoNotSum) {
+    nlohmann::json json = small_report();
+    json["measured"] = {{"n", 20}, {"step_time_min_ms", 1.0}};
+    json["summary"]["step_time_ms"] = json["summary"]["step_time_ms"].get<double>() + 1.0;
+    const ReadReport read = parse_report("r.json", json.dump());
+    EXPECT_EQ(read.source, RunSource::measured);
+    EXPECT_EQ(read.figures.at("measured.n"), 20.0);
+    const foreshard::Run run = run_of(read);
+    for (const RankAccount& account : run.accounts) {
+        EXPECT_EQ(std::accumulate(account.begin(), account.end(), Picoseconds{0}), run.step_time);
+    }
+    EXPECT_THAT(read.notes, testing::Contains(HasSubstr("counted as bubble")));
+    EXPECT_THAT(mismatches(read, {{"step_time_ms", 0.0}}), IsEmpty());
+}
+
+void expect_refused(const nlohmann::json& json, const std::string& place) {
+    try {
+        parse_report("r.json", json.dump());
+        FAIL() << place;
+    } catch (const InputError& error) {
+        EXPECT_THAT(error.what(), HasSubstr(place));
+    }
+}
+
+TEST(ReadReport, NamesThePlaceOfWhatIsWrong) {
+    nlohmann::json json = small_report();
+    json["ranks"][1]["time_ms"]["bubble"] = -1.0;
+    expect_refused(json, "/ranks/1/time_ms/bubble");
+    json = small_report();
+    json["summary"].erase("step_time_ms");
+    expect_refused(json, "/summary/step_time_ms");
+    json = small_report();
+    json["job"]["plan"]["pp"] = "two";
+    expect_refused(json, "/plan/pp");
+    json = small_report();
+    json["schema_version"] = "2.0";
+    expect_refused(json, "version '2.0' is not known");
+    EXPECT_THROW(parse_report("r.json", "{"), UnreadableFile);
+}
+
+SearchResult small_search() {
+    return read_search(FORESHARD_SOURCE_DIR "/tests/golden/search-small.json");
+}
+
+TEST(ReadSearch, KnowsPlansFiguresAndReasons) {
+    const SearchResult search = small_search();
+    ASSERT_EQ(search.plans.size(), 6U);
+    EXPECT_EQ(search.evaluated, 9);
+    EXPECT_EQ(search.infeasible.at("num_layers does not divide by pp x vpp"), 3);
+    EXPECT_EQ(search.plans[0].plan.at("schedule"), "1f1b");
+    EXPECT_EQ(search.plans[3].plan.at("mbs"), "2");
+    EXPECT_EQ(search.plans[0].figure("step_time_ms"), 10.0);
+    EXPECT_EQ(search.plans[0].figure("nothing"), std::nullopt);
+    EXPECT_THAT(search.plans[5].infeasible, HasSubstr("44.0 of 40.0 GiB"));
+    EXPECT_FALSE(search.plans[5].fits);
+}
+
+TEST(ReadSearch, ParetoFrontIsWhatNoPlanBeats) {
+    const SearchResult search = small_search();
+    EXPECT_THAT(search.pareto, ElementsAre(3U, 1U, 0U));  // 12, 18 and 20 GiB, each faster
+}
+
+TEST(ReadSearch, EveryPlanIsAJobThatRuns) {
+    for (const SearchPlan& plan : small_search().plans) {
+        const Job job = resolve(plan.request);
+        EXPECT_THAT(check(job), IsEmpty());
+        EXPECT_EQ(job.model.id, "gpt-tiny");
+        EXPECT_EQ(std::to_string(job.plan.tp), plan.plan.at("tp"));
+        EXPECT_EQ(job.global_batch, 64);
+    }
+}
+
+TEST(FileKind, IsToldByTheContent) {
+    const Evaluation e = evaluate(test::valid_job(test::tiny_request(2, 4)));
+    EXPECT_EQ(kind_of_text("r", report_json(e, {"", {}})), FileKind::report);
+    EXPECT_EQ(kind_of_file(FORESHARD_SOURCE_DIR "/tests/golden/search-small.json"), FileKind::search);
+    EXPECT_EQ(kind_of_file(FORESHARD_SOURCE_DIR "/models/plans/gpt-tiny-pp4.json"), FileKind::job);
+    EXPECT_EQ(kind_of_text("t", R"([{"ph":"X","ts":1}])"), FileKind::trace);
+    EXPECT_THROW(kind_of_text("t", "step,time\n1,2\n"), UnreadableFile);
+    EXPECT_THROW(kind_of_file("/nowhere"), UnreadableFile);
+    EXPECT_THROW(kind_of_file(FORESHARD_SOURCE_DIR), UnreadableFile);
+}
+
+}  // namespace
+}  // namespace foreshard
