@@ -79,7 +79,7 @@ std::string textOf(Figure figure, double value) {
 }
 
 std::string differenceText(Figure figure, double a, double b) {
-    if (isRatio(figure)) return fmt::format("{:+.1f} points", 100.0 * (b - a));
+    if (isRatio(figure)) return fmt::format("{:+.1f} pts", 100.0 * (b - a));
     if (a == 0.0) return b == 0.0 ? "0.0 %" : "new";
     return fmt::format("{:+.1f} %", 100.0 * (b / a - 1.0));
 }
@@ -98,8 +98,8 @@ bool fits(const Run& run) {
 std::string memoryText(const Run& run) {
     if (run.memory.empty()) return "";
     if (run.memory_capacity == 0) return fmt::format("{:.1f} GiB", in_gib(worstDevice(run)));
-    return fmt::format("{:.1f} of {:.1f} GiB{}", in_gib(worstDevice(run)), in_gib(run.memory_capacity),
-                       fits(run) ? "" : ": does not fit");
+    return fmt::format("{}{:.1f} of {:.1f} GiB", fits(run) ? "" : "OOM: ", in_gib(worstDevice(run)),
+                       in_gib(run.memory_capacity));
 }
 
 }  // namespace foreshard::gui

@@ -21,13 +21,13 @@ std::optional<double> valueOf(const Run& run, Figure figure);
 
 std::string textOf(Figure figure, double value);
 
-/// "-3.2 %" for times and amounts, "+1.4 points" for ratios.
+/// "-3.2 %" for times and amounts, "+1.4 pts" (points) for ratios.
 std::string differenceText(Figure figure, double a, double b);
 
 enum class Verdict { same, better, worse };
 Verdict verdictOf(Figure figure, double a, double b);
 
-/// Of the run with the worst rank: "71.3 of 79.2 GiB, does not fit"; empty when nothing is known.
+/// Of the run with the worst rank: "OOM: 88.6 of 79.2 GiB"; empty when nothing is known.
 std::string memoryText(const Run& run);
 bool fits(const Run& run);
 

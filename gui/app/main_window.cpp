@@ -264,7 +264,7 @@ void MainWindow::report(MessageBar::Severity severity, const QString& text) {
 void MainWindow::setThemeKind(ThemeKind kind) {
     theme_ = kind;
     const Theme& colors = theme(kind);
-    setPalette(paletteOf(colors));
+    QApplication::setPalette(paletteOf(colors));
     setStyleSheet(styleSheetOf(colors));
     showTheme(views_, kind);
     messages_->setTheme(kind);

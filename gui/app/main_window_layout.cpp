@@ -71,6 +71,9 @@ void MainWindow::buildCentre() {
     column->addWidget(splitter_, 1);
     setCentralWidget(centre);
     views_.memory->setGutter(views_.timeline->gutter());
+    // One time stands under the other, whichever of the two scrolls.
+    views_.timeline->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
+    views_.memory->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
     connect(views_.kpis, &KpiStrip::figureChosen, this, [this](Figure figure) {
         if (figure == Figure::memory) {
             views_.memory->setFocus();
@@ -177,13 +180,15 @@ void MainWindow::setWindowView(WindowView view) {
     switch (view) {
         case WindowView::timeline:
             tabDock_->hide();
-            splitter_->setSizes({height * 3 / 4, height / 4});
+            splitter_->setSizes({height * 3 / 5, height * 2 / 5});
             break;
         case WindowView::memory:
             tabDock_->hide();
             splitter_->setSizes({height / 4, height * 3 / 4});
             break;
         case WindowView::compare:
+            if (workspace_.shown().size() > 1 && views_.timeline->mode() == TimelineMode::single)
+                setMode(TimelineMode::stack);
             tabDock_->show();
             tabs_->setCurrentWidget(views_.compare);
             splitter_->setSizes({height, 0});

@@ -21,6 +21,8 @@ RunList::RunList(QWidget* parent) : QListWidget(parent) {
     setAccessibleName(tr("Open runs"));
     setToolTip(tr("Checked runs are shown, the first as A. Return: make it A. Delete: close it."));
     setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setTextElideMode(Qt::ElideMiddle);
     connect(this, &QListWidget::itemChanged, this,
             [this](QListWidgetItem* item) { emit shownChanged(row(item), item->checkState() == Qt::Checked); });
     connect(this, &QListWidget::currentRowChanged, this, [this](int index) {
@@ -41,7 +43,7 @@ void RunList::show(const Workspace& workspace) {
         if (workspace.edited() == i) setCurrentItem(item);
     }
     const int rows = std::clamp(count(), 1, 6);
-    setFixedHeight(rows * (fontMetrics().height() + 6) + 2 * frameWidth());
+    setFixedHeight(rows * std::max(sizeHintForRow(0), fontMetrics().height() + 8) + 2 * frameWidth());
 }
 
 void RunList::keyPressEvent(QKeyEvent* event) {

@@ -42,8 +42,10 @@ std::vector<const Document*> Workspace::shown() const {
 }
 
 std::vector<const Run*> Workspace::shownRuns() const {
+    const std::vector<const Document*> documents = shown();
     std::vector<const Run*> runs;
-    for (const Document* document : shown()) runs.push_back(&document->run);
+    runs.reserve(documents.size());
+    for (const Document* document : documents) runs.push_back(&document->run);
     return runs;
 }
 

@@ -85,7 +85,7 @@ void FieldRow::buildEditor() {
         case FieldKind::toggle:
             combo_ = new QComboBox(this);
             combo_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-            combo_->setMinimumContentsLength(8);
+            combo_->setMinimumContentsLength(7);
             combo_->setFocusPolicy(Qt::StrongFocus);
             addChoices();
             connect(combo_, &QComboBox::activated, this, &FieldRow::emitEdited);

@@ -1,6 +1,7 @@
 #include "gui/editor/plan_editor.hpp"
 
 #include <QLabel>
+#include <QScrollBar>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -33,6 +34,7 @@ PlanEditor::PlanEditor(QWidget* parent) : QScrollArea(parent), history_(JobReque
     setWidgetResizable(true);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setFrameShape(QFrame::NoFrame);
+    setMinimumWidth(page->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width());
     setAccessibleName(tr("Plan editor"));
 }
 

@@ -140,19 +140,23 @@ FieldGroup modelChanges() {
 }
 
 std::vector<std::string> ids(std::string_view kind) {
+    const std::vector<CatalogueEntry> entries = catalogue(kind);
     std::vector<std::string> names;
-    for (const CatalogueEntry& entry : catalogue(kind)) names.emplace_back(entry.id);
+    names.reserve(entries.size());
+    for (const CatalogueEntry& entry : entries) names.emplace_back(entry.id);
     return names;
 }
 
 std::vector<std::string> schedules() {
     std::vector<std::string> names;
+    names.reserve(schedule_kinds().size());
     for (const ScheduleTraits& traits : schedule_kinds()) names.emplace_back(traits.id);
     return names;
 }
 
 std::vector<std::string> dataParallelKinds() {
     std::vector<std::string> names;
+    names.reserve(data_parallel_kind_count);
     for (int i = 0; i < data_parallel_kind_count; ++i) {
         names.emplace_back(to_string(static_cast<DataParallelKind>(i)));
     }

@@ -95,7 +95,8 @@ TEST_F(MainWindowTest, OpenEditCompareExport) {
     const QByteArray html = contents(file("report.html"));
     EXPECT_GE(html.count("<svg"), 4);
     EXPECT_TRUE(html.contains("global_batch_size"));
-    for (const char* load : {"<script", "<link", "src=\"http", "href=\"http"}) EXPECT_FALSE(html.contains(load)) << load;
+    for (const char* load : {"<script", "<link", "src=\"http", "href=\"http"})
+        EXPECT_FALSE(html.contains(load)) << load;
 }
 
 TEST_F(MainWindowTest, APlanThatCannotRunLeavesTheOldOneAndSaysWhyAtTheField) {
@@ -177,7 +178,7 @@ TEST_F(MainWindowTest, FilesAreDropped) {
     QMimeData files;
     files.setUrls({QUrl::fromLocalFile(FORESHARD_SOURCE_DIR "/models/plans/gpt-tiny-pp4.json")});
     QDropEvent drop(QPointF(300, 300), Qt::CopyAction, &files, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(&window_, &drop);
+    static_cast<QObject&>(window_).event(&drop);
     EXPECT_TRUE(QTest::qWaitFor([&] { return window_.workspace().size() == 1; }, patience_ms));
 }
 
@@ -208,7 +209,7 @@ TEST_F(MainWindowTest, AFailedSessionLeavesWhatWasOpen) {
     openPlan("gpt-tiny-pp4");
     QFile bad(file("bad.json"));
     ASSERT_TRUE(bad.open(QIODevice::WriteOnly));
-    bad.write(R"({"schema": "foreshard.session", "runs": [], "mode": "sideways"})");
+    bad.write(R"({"schema": "foreshard.session", "schema_version": "1.0", "runs": [], "mode": "sideways"})");
     bad.close();
     window_.openSession(file("bad.json"));
     EXPECT_EQ(window_.workspace().size(), 1U);
@@ -240,7 +241,12 @@ TEST_F(MainWindowTest, CommandsNarrowWhileOneTypes) {
     EXPECT_EQ(matchScore("pin", "Pin as baseline"), 0);
     EXPECT_GT(matchScore("pab", "Pin as baseline"), matchScore("as", "Pin as baseline"));
     EXPECT_EQ(matchScore("xyz", "Pin as baseline"), -1);
-    QTest::keyClick(&window_, Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+    const QList<QAction*> all = window_.commands();
+    const auto opener = std::find_if(all.begin(), all.end(), [](const QAction* action) {
+        return action->shortcut() == QKeySequence("Ctrl+Shift+P");
+    });
+    ASSERT_NE(opener, all.end());
+    (*opener)->trigger();
     auto* palette = window_.findChild<CommandPalette*>();
     ASSERT_TRUE(palette->isVisible());
     auto* line = palette->findChild<QLineEdit*>();

@@ -9,7 +9,7 @@ namespace {
 TEST(Session, IsReadAsItWasWritten) {
     Session session;
     session.runs.push_back(
-        {{.source = "gpt3-175b-selene-64", .changes = {{"vpp", ""}, {"schedule", "zb-h1"}}, .name = "A"}, true});
+        {{.source = "gpt3-175b-selene-64", .changes = {{"schedule", "zb-h1"}, {"vpp", ""}}, .name = "A"}, true});
     session.runs.push_back({{.source = "folder/trace \"1\".json.gz"}, false});
     session.searches = {"found.json"};
     session.edited = 1;
@@ -30,10 +30,14 @@ TEST(Session, MessagesNameFileAndPlace) {
         return "accepted";
     };
     EXPECT_NE(message("{").find("s.json"), std::string::npos);
-    EXPECT_NE(message(R"({"schema": "foreshard.job", "runs": []})").find("foreshard.session"), std::string::npos);
-    EXPECT_NE(message(R"({"schema": "foreshard.session", "runs": [{"source": 3}]})").find("/runs/0/source"),
+    EXPECT_NE(message(R"({"schema": "foreshard.job", "schema_version": "1.0", "runs": []})").find("foreshard.session"),
               std::string::npos);
-    EXPECT_NE(message(R"({"schema": "foreshard.session", "runs": [], "mod": "x"})").find("mod"), std::string::npos);
+    EXPECT_NE(message(R"({"schema": "foreshard.session", "schema_version": "1.0", "runs": [{"source": 3}]})")
+                  .find("/runs/0/source"),
+              std::string::npos);
+    EXPECT_NE(
+        message(R"({"schema": "foreshard.session", "schema_version": "1.0", "runs": [], "mod": "x"})").find("mod"),
+        std::string::npos);
 }
 
 }  // namespace
