@@ -98,8 +98,10 @@ bool fits(const Run& run) {
 std::string memoryText(const Run& run) {
     if (run.memory.empty()) return "";
     if (run.memory_capacity == 0) return fmt::format("{:.1f} GiB", in_gib(worstDevice(run)));
-    return fmt::format("{}{:.1f} of {:.1f} GiB", fits(run) ? "" : "OOM: ", in_gib(worstDevice(run)),
-                       in_gib(run.memory_capacity));
+    const double held = in_gib(worstDevice(run));
+    const double usable = in_gib(run.memory_capacity);
+    return fits(run) ? fmt::format("{:.1f} of {:.1f} GiB", held, usable)
+                     : fmt::format("OOM {:.1f}/{:.1f} GiB", held, usable);
 }
 
 }  // namespace foreshard::gui

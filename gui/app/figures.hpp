@@ -27,7 +27,7 @@ std::string differenceText(Figure figure, double a, double b);
 enum class Verdict { same, better, worse };
 Verdict verdictOf(Figure figure, double a, double b);
 
-/// Of the run with the worst rank: "OOM: 88.6 of 79.2 GiB"; empty when nothing is known.
+/// Of the run with the worst rank: "71.3 of 79.2 GiB", "OOM 88.6/79.2 GiB"; empty when nothing is known.
 std::string memoryText(const Run& run);
 bool fits(const Run& run);
 

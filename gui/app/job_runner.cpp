@@ -18,7 +18,7 @@ JobRunner::JobRunner(Simulate simulate, QObject* parent)
 
 void JobRunner::submit(const std::string& name, const JobRequest& request) {
     waiting_ = {++newest_, name, request};
-    since_submit_.start();
+    sinceSubmit_.start();
     debounce_.start();
     setBusy(true);
 }
@@ -46,7 +46,7 @@ void JobRunner::deliver() {
             continue;
         }
         outcome_ = std::move(result->outcome);
-        latency_ms_ = static_cast<double>(since_submit_.nsecsElapsed()) / 1e6;
+        latencyMs_ = static_cast<double>(sinceSubmit_.nsecsElapsed()) / 1e6;
         setBusy(false);
         emit finished();
     }

@@ -34,7 +34,7 @@ public:
     /// The newest request's outcome, once after each finished().
     std::optional<Outcome> take();
     /// From the last submit() to finished(), debounce included.
-    double latencyMs() const { return latency_ms_; }
+    double latencyMs() const { return latencyMs_; }
     int dropped() const { return dropped_; }  ///< stale results so far
 
 signals:
@@ -59,8 +59,8 @@ private:
     int newest_ = 0;
     int dropped_ = 0;
     bool busy_ = false;
-    double latency_ms_ = 0.0;
-    QElapsedTimer since_submit_;
+    double latencyMs_ = 0.0;
+    QElapsedTimer sinceSubmit_;
     QTimer debounce_;
     Item waiting_;
     std::optional<Outcome> outcome_;

@@ -189,10 +189,10 @@ std::string placeOfPlan(const ParallelPlan& plan, std::string_view field) {
     return "";
 }
 
-std::string renamed(std::string_view rule_field) {
-    if (rule_field == "global_batch_size") return "gbs";
-    if (rule_field == "micro_batch_size") return "mbs";
-    return std::string(rule_field);
+std::string renamed(std::string_view ruleField) {
+    if (ruleField == "global_batch_size") return "gbs";
+    if (ruleField == "micro_batch_size") return "mbs";
+    return std::string(ruleField);
 }
 
 }  // namespace
