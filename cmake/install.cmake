@@ -13,6 +13,11 @@ install(TARGETS foreshard_sim foreshard_traces EXPORT foreshardTargets
     FILE_SET HEADERS DESTINATION ${foreshard_include_dir}
     INCLUDES DESTINATION ${foreshard_include_dir})
 install(TARGETS foreshard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+foreach(program foreshard-run foreshard-gui)
+    if(TARGET ${program})
+        install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endif()
+endforeach()
 install(EXPORT foreshardTargets NAMESPACE foreshard:: DESTINATION ${foreshard_config_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/foreshardConfig.cmake.in
