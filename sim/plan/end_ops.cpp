@@ -48,7 +48,7 @@ namespace {
 Linear encoder_transform(const OpShapes& shapes) {
     Linear dense = linear("mlm_transform", "mlm_transform_dgrad", "mlm_transform_wgrad", shapes.shard_tokens,
                           shapes.hidden, shapes.hidden, shapes.element);
-    dense.forward.saved = 2 * shapes.element * shapes.shard_tokens * shapes.hidden;
+    dense.forward.saved = ByteCount{2} * shapes.element * shapes.shard_tokens * shapes.hidden;
     return dense;
 }
 
