@@ -44,7 +44,7 @@ void expectGolden(const QImage& image, const std::string& name, int most) {
     if (std::getenv("UPDATE_GOLDEN") != nullptr) {
         coarse(image).convertToFormat(QImage::Format_Indexed8, Qt::AvoidDither).save(file, nullptr, 0);
     }
-    const QImage golden = coarse(QImage(file));
+    const QImage golden = QImage(file).convertToFormat(QImage::Format_RGB32);
     ASSERT_EQ(golden.size(), image.size()) << "no picture of this size in " << file.toStdString();
     int count = 0;
     const QImage marks = marked(coarse(image), golden, count);
