@@ -143,6 +143,8 @@ TrainOptions train_options(const RunOptions& options, const Job& job) {
     train.alternate = !options.check && train.steps >= 2;
     const std::string optimizer = options.optimizer.value_or(options.check ? "sgd" : "adamw");
     train.model.optimizer = optimizer == "sgd" ? OptimizerKind::sgd : OptimizerKind::adamw;
+    // Filling freed tensors finds uses outside their lifetime, and costs time that is not the plan's.
+    train.model.poison = options.check ? Poison::on : Poison::off;
     train.model.update.learning_rate = options.learning_rate.value_or(optimizer == "sgd" ? 0.1 : 1e-3);
     const auto seed = static_cast<std::uint64_t>(options.job.request.seed.value_or(1));
     train.model.seed = seed;

@@ -219,8 +219,9 @@ std::vector<std::string> schedule_assumptions(const Job& job) {
 }
 
 std::string host_rate(const DeviceSpec& device) {
-    return fmt::format("{:.0f} GB/s ({})", host_link(device).value / 1e9,
-                       device.host_link.value > 0.0 ? "measured by nvbandwidth" : "assumed");
+    return fmt::format(
+        "{:.0f} GB/s ({})", host_link(device).value / 1e9,
+        device.host_link.value > 0.0 ? "the device file's figure for its bus generation or link" : "assumed");
 }
 
 /// Assumptions that the model makes for every job, in words.
