@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/exit_code.hpp"
+#include "gui/app/kept_memory.hpp"
 #include "gui/app/main_window.hpp"
 #include "gui/program/command_line.hpp"
 #include "sim/error.hpp"
@@ -56,6 +57,7 @@ int runProgram(int count, char** values) {
         fmt::print("{}", *line.text);
         return cli::ok;
     }
+    keepFreedMemory();
     const bool asked_for = !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM");
     if (drawsOffScreen(count, values) && !asked_for) qputenv("QT_QPA_PLATFORM", "offscreen");
     const QApplication application(count, values);
