@@ -14,8 +14,6 @@ namespace foreshard {
 
 namespace {
 
-constexpr Picoseconds not_done = -1;
-
 class Fluid {
 public:
     Fluid(const TaskGraph& graph, const Durations& durations, const FlowMap& map, const DeviceSharing& device)
@@ -35,7 +33,7 @@ public:
           flow_of_(graph.comms.size(), -1),
           ranks_(static_cast<std::size_t>(graph.ranks)) {
         timeline_.start.assign(graph.tasks.size(), 0);
-        timeline_.end.assign(graph.tasks.size(), not_done);
+        timeline_.end.assign(graph.tasks.size(), unfinished);
         for (std::size_t s = 0; s < graph.streams.size(); ++s) {
             next_[s] = graph.streams[s].first;
             if (graph.streams[s].lane == Lane::compute) {
@@ -138,7 +136,7 @@ void Fluid::run_streams() {
 bool Fluid::inputs_ready(std::size_t stream, const Task& task) {
     for (std::uint32_t d = 0; d < task.deps; ++d) {
         const auto dep = static_cast<std::size_t>(graph_.deps[task.first_dep + d]);
-        if (timeline_.end[dep] != not_done) continue;
+        if (timeline_.end[dep] != unfinished) continue;
         next_waiter_[stream] = first_waiter_[dep];
         first_waiter_[dep] = static_cast<std::int32_t>(stream);
         return false;
