@@ -35,8 +35,7 @@ void addLateEarly(std::vector<LegendItem>& items, const TimelineScene& scene) {
     const std::size_t onlyB = scene.lateness->onlyInSecond;
     const QString match = QString("matched %1 %").arg(100.0 * scene.lateness->matchRatio, 0, 'f', 1);
     if (scene.choice.mode == TimelineMode::diff) {
-        items.push_back(
-            {SpanKind::other, "up: later than A (full: 50 % of A's step)", scene.theme().late});
+        items.push_back({SpanKind::other, "up: later than A (full: 50 % of A's step)", scene.theme().late});
         items.push_back({SpanKind::other, "down: earlier", scene.theme().early});
         items.push_back({SpanKind::other,
                          QString("%1; hatched: %2 only in B, %3 only in A").arg(match).arg(onlyB).arg(onlyA),

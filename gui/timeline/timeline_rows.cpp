@@ -145,7 +145,7 @@ private:
         strip.content = RowContent::late_early;
         strip.lane = true;
         strip.label = "late/early";
-        place(strip, std::max(6, choice_.rowHeight * 12 / 20));
+        place(strip, std::max(9, choice_.rowHeight * 12 / 20));
     }
 
     static std::optional<std::size_t> rowOf(const SpanTable& spans, std::size_t rank, const SpanRow& like) {
