@@ -46,7 +46,6 @@ CompareView::CompareView(ViewState& state, QWidget* parent) : QWidget(parent), s
         state_.select(selection);
     });
     auto* tabs = new QTabWidget;
-    tabs->setFont(viewFont());
     tabs->addTab(figures_, "Fi&gures");
     tabs->addTab(settings_, "&Settings that differ");
     tabs->addTab(unmatchedTable_, "&Unmatched");

@@ -44,7 +44,6 @@ OverlayView::OverlayView(ViewState& state, QWidget* parent) : QWidget(parent), s
         selectSpan(group.run == 0 ? overlay_->predictedIndex : overlay_->measuredIndex, group.first);
     });
     auto* tabs = new QTabWidget;
-    tabs->setFont(viewFont());
     tabs->addTab(errors_, "&Error by kind");
     tabs->addTab(figures_, "Fi&gures");
     tabs->addTab(unmatchedTable_, "&Unmatched");

@@ -22,11 +22,13 @@ int complain(const std::string& text) {
 
 /// The picture must not depend on what somebody chose before.
 int drawScreenshot(const CommandLine& line) {
+    QApplication::setFont(pictureFont());
     MainWindow window(MainWindow::Persistence::none);
     window.resize(line.size);
     if (line.theme) window.setThemeKind(*line.theme);
     window.show();
     if (line.session) window.openSession(QString::fromStdString(*line.session));
+    while (window.busy()) QApplication::processEvents(QEventLoop::WaitForMoreEvents);
     for (const OpenRequest& request : line.inputs) {
         OpenResult result = openNow(request);
         if (!result.error.empty()) return complain(result.error);

@@ -19,7 +19,6 @@ const char* const messages_title = "Each kind of message";
 
 QWidget* titled(const QString& title, TableView* table) {
     auto* label = new QLabel(title);
-    label->setFont(viewFont());
     label->setBuddy(table);
     auto* widget = new QWidget;
     auto* box = new QVBoxLayout(widget);

@@ -9,6 +9,7 @@
 #include "sim/engine/flow_network.hpp"
 #include "sim/engine/fluid_parts.hpp"
 #include "sim/engine/simulator.hpp"
+#include "sim/stop.hpp"
 
 namespace foreshard {
 
@@ -43,9 +44,10 @@ public:
         for (std::size_t s = graph.streams.size(); s-- > 0;) runnable_.push_back(static_cast<std::int32_t>(s));
     }
 
-    Timeline run() {
+    Timeline run(const std::stop_token& stop) {
         run_streams();
         while (!events_.empty()) {
+            check_stop(stop);
             const Event event = events_.top();
             events_.pop();
             now_ = event.time;
@@ -384,8 +386,8 @@ double compute_slowdown(const WorkShares& shares, int sm_count, int blocks, doub
 }
 
 Timeline simulate_fluid(const TaskGraph& graph, const Durations& durations, const FlowMap& map,
-                        const DeviceSharing& device) {
-    return Fluid(graph, durations, map, device).run();
+                        const DeviceSharing& device, const std::stop_token& stop) {
+    return Fluid(graph, durations, map, device).run(stop);
 }
 
 }  // namespace foreshard
