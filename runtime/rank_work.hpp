@@ -27,6 +27,7 @@ public:
     void begin_step(int step);
     PassMemory run(const Work& work, int microbatch);
     std::span<std::byte> incoming(const MessageKey& key);
+    void arrived(const MessageKey& key);
     std::span<const std::byte> outgoing(const MessageKey& key);
     void sent(const MessageKey& key);
     void finish_gradients();
@@ -36,7 +37,7 @@ public:
     ParameterStore* tied_store();
 
     RankContext& context() { return context_; }
-    MemoryMeter& meter() { return meter_; }
+    MemoryPool& pool() { return pool_; }
 
 private:
     void add_store(int stage, std::size_t index);
@@ -57,7 +58,7 @@ private:
 
     const Job& job_;
     const TaskGraph& graph_;
-    MemoryMeter meter_;
+    MemoryPool pool_;
     RankContext context_;
     RankPosition at_;
     Device& device_;
