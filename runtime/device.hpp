@@ -84,9 +84,18 @@ public:
 
     virtual ElementType type() const = 0;
 
-    /// @throws OutOfMemory
+    /// A range of memory, of which tensors get parts (memory_pool.hpp). @throws OutOfMemory
     virtual std::byte* allocate(std::size_t bytes) = 0;
     virtual void release(std::byte* data, std::size_t bytes) = 0;
+    /// No tensor lies there from now on, or one does: what watches over memory may report uses.
+    virtual void forbid(std::byte* /*data*/, std::size_t /*bytes*/) {}
+    virtual void permit(std::byte* /*data*/, std::size_t /*bytes*/) {}
+    /// Bytes to leave behind every tensor, so that a use beyond its end is seen.
+    virtual std::size_t gap() const { return 0; }
+    /// The queue that kernels of the calling thread go to, as in arena.hpp. 0 where kernels are done when they return.
+    virtual int queue() const { return 0; }
+    /// Kernels of the calling thread's queue from now on run after those that `queue` has now.
+    virtual void await(int /*queue*/) {}
     virtual void store(Tensor to, std::span<const double> values) = 0;
     virtual std::vector<double> load(Tensor from) const = 0;
     virtual void fill(Tensor to, double value) = 0;

@@ -80,6 +80,16 @@ void RankTasks::spoil_if_asked(std::int32_t task, std::span<std::byte> payload) 
 }
 
 std::optional<Met> RankTasks::perform(std::int32_t id) {
+    MemoryMeter& meter = model_.memory().meter();
+    const bool computes = graph_.stream_of(id).lane == Lane::compute;
+    const auto kind = computes ? MemoryMeter::TaskKind::compute : MemoryMeter::TaskKind::communication;
+    meter.begin_task(id, kind);
+    const std::optional<Met> met = dispatch(id);
+    meter.end_task(id, kind);
+    return met;
+}
+
+std::optional<Met> RankTasks::dispatch(std::int32_t id) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
     const bool sharded = shards_parameters(job_.plan);
     const auto meeting = [&] { return meeting_of(graph_, ranks_, transport_.rank(), id); };
@@ -147,8 +157,10 @@ Met RankTasks::send(std::int32_t id, const Task& task, const Meeting& meeting) {
 }
 
 Met RankTasks::receive(const Task& task, const Meeting& meeting) {
-    return transport_.receive(meeting.channel, meeting.peer,
-                              model_.incoming(task.stage, task.microbatch, direction_of(task)));
+    const Met met = transport_.receive(meeting.channel, meeting.peer,
+                                       model_.incoming(task.stage, task.microbatch, direction_of(task)));
+    model_.arrived(task.stage, task.microbatch, direction_of(task));
+    return met;
 }
 
 /// Gradients of whole parameters. Of a reduce-scatter a rank gets its part in place.
@@ -207,10 +219,15 @@ Met RankTasks::gather_shard(std::int32_t id, const Meeting& meeting) {
     const ShardTask& task = shard_tasks_.at(id);
     const Elements whole = model_.begin_gather(task.stage, task.group);
     const std::span<const std::byte> shard = model_.shard(task.stage, task.group).bytes;
-    if (id != spoiled_) return transport_.all_gather(meeting.channel, meeting.group, shard, whole.bytes);
-    std::vector<std::byte> spoiled(shard.begin(), shard.end());
-    spoil_if_asked(id, spoiled);
-    return transport_.all_gather(meeting.channel, meeting.group, spoiled, whole.bytes);
+    std::vector<std::byte> spoiled;
+    if (id == spoiled_) {
+        spoiled.assign(shard.begin(), shard.end());
+        spoil_if_asked(id, spoiled);
+    }
+    const std::span<const std::byte> given = id == spoiled_ ? spoiled : shard;
+    const Met met = transport_.all_gather(meeting.channel, meeting.group, given, whole.bytes);
+    model_.end_gather(task.stage, task.group);
+    return met;
 }
 
 /// Every piece that a sharded optimizer shared out.

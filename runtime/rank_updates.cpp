@@ -5,23 +5,20 @@
 /// What follows the passes of a step: sums of gradients over tensor parallel ranks, updates, and what is compared.
 namespace foreshard::runtime {
 
-/// In one message. Ranks of the group hold pieces of the same sizes in the same order.
+/// In place, a message for every stretch without a gap. Ranks of the group hold pieces of the same sizes in the same
+/// order.
 void RankWork::sum_over(const std::vector<int>& group, const std::vector<Tensor>& pieces) {
-    std::int64_t size = 0;
-    for (const Tensor& piece : pieces) size += piece.size();
-    if (size == 0) return;
-    Buffer packed(device_, meter_, MemoryKind::gradients, 1, size);
-    const auto each = [&](const auto& work) {
-        Tensor at = packed.tensor();
-        for (const Tensor& piece : pieces) {
-            at.columns = piece.size();
-            work(piece, at);
-            at.data += piece.size() * static_cast<std::int64_t>(element_bytes(device_.type()));
-        }
+    const auto bytes = [this](std::int64_t elements) {
+        return static_cast<std::size_t>(elements) * element_bytes(device_.type());
     };
-    each([&](Tensor piece, Tensor place) { device_.copy(piece, place); });
-    transport_.all_reduce({Axis::tp, Lane::compute}, group, {packed.span(), device_.type()}, Reduction::sum);
-    each([&](Tensor piece, Tensor place) { device_.copy(place, piece); });
+    for (std::size_t i = 0; i < pieces.size();) {
+        std::byte* const first = pieces[i].data;
+        std::byte* end = first;
+        for (; i < pieces.size() && pieces[i].data == end; ++i) end += bytes(pieces[i].size());
+        const std::span<std::byte> stretch(first, end);
+        if (stretch.empty()) continue;
+        transport_.all_reduce({Axis::tp, Lane::compute}, group, {stretch, device_.type()}, Reduction::sum);
+    }
 }
 
 std::vector<int> RankWork::copies_group(int copies) const {

@@ -5,17 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "runtime/arena_size.hpp"
 #include "sim/spec/data_parallel.hpp"
 
 namespace foreshard::runtime {
 
 namespace {
-
-bool recomputes_all(const OpBlock& block) {
-    if (block.input_grad.empty() || block.forward.empty()) return false;
-    const Op& first = block.input_grad.front();
-    return first.recompute && first.name == block.forward.front().name;
-}
 
 bool keeps_scores(const OpBlock& block) {
     for (const Op& op : block.forward) {
@@ -30,18 +25,23 @@ std::pair<int, int> shard_place(const Job& job, const RankPosition& at) {
     return {size, at.dp % size};
 }
 
+std::size_t pool_bytes(const Job& job, const TaskGraph& graph, int rank, ElementType type) {
+    return static_cast<std::size_t>(arena_bytes(job, graph, simulated_rank(graph, position_of(job, rank)), type));
+}
+
 }  // namespace
 
 RankWork::RankWork(const Job& job, const TaskGraph& graph, int rank, Device& device, Transport& transport,
                    ModelOptions options)
     : job_(job),
       graph_(graph),
-      meter_(options.poison),
-      context_{job, device, meter_, transport, op_shapes(job), {}, {}, 0, false, false, {}, 1.0, 0.0, nullptr, 0},
+      pool_(device, pool_bytes(job, graph, rank, device.type()), options.poison),
+      context_{job, device, pool_, transport, op_shapes(job), {}, {}, 0, false, false, {}, 1.0, 0.0, nullptr, 0},
       at_(position_of(job, rank)),
       device_(device),
       transport_(transport),
       options_(std::move(options)) {
+    pool_.meter().log_to(options_.memory_log);
     refuse_unsupported(job, graph);
     context_.attention = attention_shape(job, context_.shapes);
     context_.tp_group = tensor_parallel_group(job, at_);
@@ -65,7 +65,7 @@ void RankWork::add_store(int stage, std::size_t index) {
     std::tie(options.shards, options.shard) = shard_place(job_, at_);
     options.keeps_moments = options_.optimizer == OptimizerKind::adamw;
     if (!options_.owned.empty()) options.owned = options_.owned.at(index);
-    stores_.try_emplace(stage, job_, stage_parameters(job_, ops, at_.tp), device_, meter_, std::move(options));
+    stores_.try_emplace(stage, job_, stage_parameters(job_, ops, at_.tp), pool_, std::move(options));
     units_[stage] = stage_units(ops);
 }
 
@@ -136,9 +136,14 @@ void RankWork::give(const MessageKey& key, Buffer tensor) {
 }
 
 std::span<std::byte> RankWork::incoming(const MessageKey& key) {
-    Buffer tensor(device_, meter_, MemoryKind::messages, context_.shapes.shard_tokens, context_.shapes.hidden);
+    Buffer tensor(pool_, MemoryKind::messages, context_.shapes.shard_tokens, context_.shapes.hidden, Counted::later);
     const std::lock_guard lock(messages_);
     return incoming_[key].emplace_back(std::move(tensor)).span();
+}
+
+void RankWork::arrived(const MessageKey& key) {
+    const std::lock_guard lock(messages_);
+    incoming_.at(key).back().begin_counting();
 }
 
 std::span<const std::byte> RankWork::outgoing(const MessageKey& key) {
@@ -165,8 +170,22 @@ void RankWork::forward(int stage, int microbatch, int unit) {
     run_ops(block.forward, run);
     if (run.kind == BlockKind::head) return;
     pass.activation = std::move(run.state[unit_output(run)]);
-    if (recomputes_all(block)) run.state.clear_but(Slot::input);
+    if (kept_of(block) == Kept::input) run.state.clear_but(Slot::input);
+    if (kept_of(block) == Kept::nothing) run.state.clear();
     if (unit + 1 == unit_count(stage)) give({stage + 1, microbatch, Direction::forward}, std::move(pass.activation));
+}
+
+/// The forward of units that are rebuilt together, from the input of the first.
+void RankWork::rebuild(int stage, int microbatch, int last, int units) {
+    StagePass& pass = passes_.at({stage, microbatch});
+    std::span<const Op> ops = block_of(stage, last).input_grad;
+    for (int unit = last - units + 1; unit < last; ++unit) {
+        UnitRun run = unit_run(stage, unit, pass, microbatch);
+        const std::size_t count = block_of(stage, unit).forward.size();
+        run_ops(ops.first(count), run);
+        ops = ops.subspan(count);
+        pass.units[static_cast<std::size_t>(unit) + 1][Slot::input] = std::move(run.state[unit_output(run)]);
+    }
 }
 
 /// Ops that run again come first; what they give beyond the unit's saved tensors is its output, which nobody needs.
@@ -177,9 +196,13 @@ void RankWork::input_grad(int stage, int microbatch, int unit) {
         const bool last = unit + 1 == unit_count(stage);
         run.state[Slot::grad] = last ? take({stage, microbatch, Direction::backward}) : std::move(pass.gradient);
     }
-    const std::vector<Op>& ops = block_of(stage, unit).input_grad;
+    const OpBlock& block = block_of(stage, unit);
+    const std::vector<Op>& ops = block.input_grad;
     const auto again = std::partition_point(ops.begin(), ops.end(), [](const Op& op) { return op.recompute; });
-    run_ops({ops.begin(), again}, run);
+    const int units = rebuilt_layers(block);
+    if (units > 1) rebuild(stage, microbatch, unit, units);
+    const auto own = units > 1 ? again - static_cast<std::ptrdiff_t>(block.forward.size()) : ops.begin();
+    run_ops({own, again}, run);
     if (again != ops.begin()) run.drop(unit_output(run));
     run_ops({again, ops.end()}, run);
     if (run.kind != BlockKind::embedding) pass.gradient = std::move(run.state[Slot::grad]);
@@ -202,8 +225,10 @@ void RankWork::after_backward(const Work& work, int microbatch) {
 }
 
 PassMemory RankWork::run(const Work& work, int microbatch) {
-    meter_.begin_pass();
+    MemoryMeter& meter = pool_.meter();
+    meter.begin_pass();
     const int last = work.first_unit + work.units - 1;
+    if (work.pass != Pass::forward) stores_.at(work.stage).hold_gradients(work.first_unit, last);
     if (work.pass == Pass::forward) {
         for (int unit = work.first_unit; unit <= last; ++unit) forward(work.stage, microbatch, unit);
     } else {
@@ -213,8 +238,8 @@ PassMemory RankWork::run(const Work& work, int microbatch) {
         }
         after_backward(work, microbatch);
     }
-    const std::int64_t before = meter_.activations_before();
-    return {meter_.now().of(MemoryKind::activations) - before, meter_.most_activations() - before};
+    const std::int64_t before = meter.activations_before();
+    return {meter.now().of(MemoryKind::activations) - before, meter.most_activations() - before};
 }
 
 }  // namespace foreshard::runtime

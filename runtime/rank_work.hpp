@@ -27,6 +27,7 @@ public:
     void begin_step(int step);
     PassMemory run(const Work& work, int microbatch);
     std::span<std::byte> incoming(const MessageKey& key);
+    void arrived(const MessageKey& key);
     std::span<const std::byte> outgoing(const MessageKey& key);
     void sent(const MessageKey& key);
     void finish_gradients();
@@ -36,7 +37,7 @@ public:
     ParameterStore* tied_store();
 
     RankContext& context() { return context_; }
-    MemoryMeter& meter() { return meter_; }
+    MemoryPool& pool() { return pool_; }
 
 private:
     void add_store(int stage, std::size_t index);
@@ -44,6 +45,7 @@ private:
     UnitRun unit_run(int stage, int unit, StagePass& pass, int microbatch);
     void run_ops(std::span<const Op> ops, UnitRun& run);
     void forward(int stage, int microbatch, int unit);
+    void rebuild(int stage, int microbatch, int last, int units);
     void input_grad(int stage, int microbatch, int unit);
     void weight_grad(int stage, int microbatch, int unit);
     void after_backward(const Work& work, int microbatch);
@@ -57,7 +59,7 @@ private:
 
     const Job& job_;
     const TaskGraph& graph_;
-    MemoryMeter meter_;
+    MemoryPool pool_;
     RankContext context_;
     RankPosition at_;
     Device& device_;

@@ -39,7 +39,8 @@ struct TrainOptions {
     ElementType type = ElementType::fp32;
     ModelOptions model;
     std::optional<Fault> fault;
-    std::vector<std::vector<std::string>>* op_logs = nullptr;  ///< per rank: gets the name of every op that is run
+    std::vector<std::vector<std::string>>* op_logs = nullptr;      ///< per rank: gets the name of every op that is run
+    std::vector<std::vector<MemoryEvent>>* memory_logs = nullptr;  ///< per rank
     bool alternate = false;  ///< every second run after the warm-up is not recorded, to see what recording costs
 };
 
@@ -56,6 +57,7 @@ struct RankRecord {
     int rank = 0;
     std::vector<RunRecord> runs;
     MemoryUse high_water;
+    PoolUse pool;
 };
 
 /// Told on every rank after each run.

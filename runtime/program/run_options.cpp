@@ -66,6 +66,19 @@ void add_choice(CLI::App& app, const std::string& flag, const std::map<std::stri
     app.add_option_function<std::string>(flag, store, help)->check(CLI::IsMember(names))->group(group);
 }
 
+/// Communication that the runtime does and the simulator has no op for.
+void add_untimed_sums(const Job& job, std::vector<std::string>& assumed) {
+    const auto add = [&](const char* what) {
+        assumed.push_back(
+            fmt::format("optimizer: begins with all-reduces over tensor-parallel ranks of the gradients of "
+                        "{}; a simulation of the job does not time them",
+                        what));
+    };
+    if (job.plan.tp == 1) return;
+    if (job.plan.sequence_parallel) add("parameters that every rank holds whole (norms, biases, positions)");
+    if (job.plan.tp > job.model.kv_heads) add("KV heads that several ranks hold copies of");
+}
+
 }  // namespace
 
 void add_run_flags(CLI::App& app, RunOptions& options) {
@@ -127,6 +140,7 @@ Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
         assumed.emplace_back("precision: fp32, which the runtime computes in");
     }
     Job job = job_from(flags);
+    add_untimed_sums(job, assumed);
     job.assumptions.insert(job.assumptions.end(), assumed.begin(), assumed.end());
     return job;
 }

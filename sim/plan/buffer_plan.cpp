@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/plan/counted_buffers.hpp"
+#include "sim/plan/counted_holdings.hpp"
 #include "sim/plan/data_parallel/shard_buffers.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
@@ -230,7 +231,10 @@ StateBytes state_bytes(const Job& job, std::int64_t dense, std::int64_t expert) 
     const std::int64_t all = dense + expert;
     StateBytes states;
     states.weights = bytes.weight * (shards_parameters(plan) ? owned : all);
-    states.gradients = bytes.gradient * (shards_gradients(plan) ? owned : all) + bytes.gradient_copy * all;
+    // The project's own runtime shards gradients with the parameters only.
+    const bool whole_gradients =
+        !shards_gradients(plan) || (job.software.structure.counts_buffers && !shards_parameters(plan));
+    states.gradients = bytes.gradient * (whole_gradients ? all : owned) + bytes.gradient_copy * all;
     states.optimizer = bytes.optimizer * (shards_optimizer(plan) ? owned : all);
     states.moments = moment_bytes * (shards_optimizer(plan) ? owned : all);
     // Megatron copies 16-bit gradients to fp32 inside the step; a kept partition is that copy already.
@@ -275,6 +279,7 @@ void add_counted(const Job& job, const TaskGraph& graph, BufferPlan& plan) {
     for (const Work& work : graph.works) {
         plan.works.push_back(work.kind == TaskKind::pass ? counted_pass(job, graph, work) : PassBuffers{});
     }
+    plan.holdings = counted_shard_holdings(job, graph);
     const std::vector<Holding> messages = message_holdings(job, graph);
     plan.holdings.insert(plan.holdings.end(), messages.begin(), messages.end());
 }
@@ -286,12 +291,12 @@ BufferPlan plan_buffers(const Job& job, const TaskGraph& graph) {
     for (std::size_t rank = 0; rank < graph.rank_stages.size(); ++rank) {
         plan.states.push_back(states_of(job, graph, rank));
     }
-    plan.holdings = shard_holdings(job, graph);
     plan.reserved_ratio = job.software.structure.allocator_reserved_ratio;
     if (job.software.structure.counts_buffers) {
         add_counted(job, graph, plan);
         return plan;
     }
+    plan.holdings = shard_holdings(job, graph);
     const PassSizes sizes(job, graph);
     for (const Work& work : graph.works) {
         plan.works.push_back(work.kind == TaskKind::pass ? sizes.of(work) : PassBuffers{});

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -40,6 +41,19 @@ TEST_F(RunProgram, ChecksAPlanAndReportsIt) {
     EXPECT_LT(report.at("check").at("max_relative_error"), 1e-12);
     EXPECT_EQ(report.at("measured").at("ranks").size(), 4U);
     EXPECT_GT(report.at("summary").at("step_time_ms"), 0.0);
+}
+
+/// What the runtime does beyond the ops that the simulator times is told.
+TEST_F(RunProgram, TellsOfSumsThatNoOpStandsFor) {
+    const auto assumptions = [&](const std::string& flags) {
+        const Outcome outcome =
+            run("--num-layers 2 --seq-length 16 --gbs 2 --iterations 1 --warmup 0 --json - " + flags);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return nlohmann::json::parse(outcome.out).at("provenance").at("assumptions").dump();
+    };
+    EXPECT_THAT(assumptions("--model gpt-tiny --tp 2 --sp"), HasSubstr("that every rank holds whole"));
+    EXPECT_THAT(assumptions("--model llama-tiny --tp 4"), HasSubstr("KV heads that several ranks"));
+    EXPECT_THAT(assumptions("--model gpt-tiny --tp 2"), Not(HasSubstr("all-reduces over tensor-parallel")));
 }
 
 TEST_F(RunProgram, ExitsWith5WhenAMessageIsSpoiled) {
@@ -146,6 +160,7 @@ TEST_F(MpiProgram, FindsASpoiledMessage) {
 
 TEST_F(MpiProgram, EndsWhenARankDiesOrStops) {
     expect_end("kill=1", "it waited for rank 1 (message of 4096 bytes");
+    expect_end("kill=0", "it waited for rank 0 (message of 4096 bytes");
     expect_end("stop=1", "rank 0 waits for rank 1 (message of 4096 bytes");
     expect_end("memory=1", "rank 1 failed in 1F0: out of memory");
 }
