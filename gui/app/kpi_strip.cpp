@@ -3,13 +3,11 @@
 #include <QHBoxLayout>
 #include <QPainter>
 
+#include "gui/charts/draw.hpp"
+
 namespace foreshard::gui {
 
 namespace {
-
-QString qt(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 QString valueText(const Run* run, Figure figure) {
     if (!run) return {};

@@ -21,6 +21,8 @@ public:
     void show(Severity severity, const QString& text);
     void setTheme(ThemeKind kind);
     QStringList messages() const { return messages_; }
+    /// The worst of them.
+    Severity severity() const { return worst_; }
 
 public slots:
     void clear();

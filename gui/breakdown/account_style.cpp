@@ -1,4 +1,5 @@
 #include "gui/breakdown/breakdown_painter.hpp"
+#include "gui/charts/draw.hpp"
 
 namespace foreshard::gui {
 
@@ -93,7 +94,7 @@ QString accountName(Account account) {
             break;
     }
     const std::string_view name = to_string(account);
-    return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    return qt(name);
 }
 
 }  // namespace foreshard::gui

@@ -10,8 +10,6 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr int margin = 6;
-
 Picoseconds sum(const RankAccount& account) {
     return std::accumulate(account.begin(), account.end(), Picoseconds{0});
 }
@@ -58,7 +56,7 @@ struct BreakdownLayout {
 };
 
 int titleHeight(const QPaintDevice& device) {
-    return metricsOf(device, viewFont(1.1)).lineSpacing() + margin;
+    return metricsOf(device, viewFont(1.1)).lineSpacing() + tight_margin;
 }
 
 int namesWidth(const QPaintDevice& device, const BreakdownScene& scene) {
@@ -69,18 +67,19 @@ int namesWidth(const QPaintDevice& device, const BreakdownScene& scene) {
             width = std::max(width, metrics.horizontalAdvance(rankName(*run, r)));
         }
     }
-    return width + metrics.horizontalAdvance(" A") + 2 * margin;
+    return width + metrics.horizontalAdvance(" A") + 2 * tight_margin;
 }
 
 BreakdownLayout layoutOf(const QPaintDevice& device, const QRect& area, const BreakdownScene& scene) {
     const QFontMetrics metrics = metricsOf(device, viewFont());
     BreakdownLayout layout;
-    layout.title = QRect(area.left() + margin, area.top() + margin, area.width() - 2 * margin, titleHeight(device));
+    layout.title = QRect(area.left() + tight_margin, area.top() + tight_margin, area.width() - 2 * tight_margin,
+                         titleHeight(device));
     layout.legend = QRect(layout.title.left(), layout.title.bottom() + 1, layout.title.width(), 0);
-    layout.legend.setHeight(legendHeight(device, layout.legend.width(), legendOf(scene)) + margin);
-    const int right = metrics.horizontalAdvance("00.00 ms") + margin;
+    layout.legend.setHeight(legendHeight(device, layout.legend.width(), legendOf(scene)) + tight_margin);
+    const int right = metrics.horizontalAdvance("00.00 ms") + tight_margin;
     layout.bars = QRectF(QRect(QPoint(area.left() + namesWidth(device, scene), layout.legend.bottom() + 1),
-                               QPoint(area.right() - right, area.bottom() - metrics.lineSpacing() - margin)));
+                               QPoint(area.right() - right, area.bottom() - metrics.lineSpacing() - tight_margin)));
     layout.rowHeight = std::min(layout.bars.height() / static_cast<double>(rankCount(scene)),
                                 2.5 * metrics.lineSpacing() * static_cast<double>(scene.runs.size()));
     layout.bars.setHeight(layout.rowHeight * static_cast<double>(rankCount(scene)));
@@ -122,12 +121,13 @@ void drawBar(QPainter& painter, const BreakdownBar& bar, const BreakdownScene& s
     painter.drawRect(bar.box);
     const QFontMetrics metrics = metricsOf(painter, painter.font());
     if (bar.box.height() < metrics.height() - 3) return;
-    const QRectF line(0, bar.box.center().y() - metrics.height() / 2.0, bar.box.left() - margin, metrics.height());
+    const QRectF line(0, bar.box.center().y() - metrics.height() / 2.0, bar.box.left() - tight_margin,
+                      metrics.height());
     painter.setPen(colors.text);
     QString label = rankName(run, bar.rank);
     if (scene.runs.size() > 1) label += QString(" %1").arg(QChar('A' + static_cast<int>(bar.run)));
     painter.drawText(line, Qt::AlignRight | Qt::AlignVCenter, label);
-    painter.drawText(QRectF(bar.box.right() + margin, line.top(), layout.bars.width(), metrics.height()),
+    painter.drawText(QRectF(bar.box.right() + tight_margin, line.top(), layout.bars.width(), metrics.height()),
                      Qt::AlignLeft | Qt::AlignVCenter, durationText(sum(account)));
 }
 
@@ -213,7 +213,8 @@ int breakdownHeight(const QPaintDevice& device, int width, const BreakdownScene&
     if (scene.runs.empty()) return 0;
     const int line = metricsOf(device, viewFont()).lineSpacing();
     const int bars = static_cast<int>(rankCount(scene) * scene.runs.size()) * (line + 4);
-    return titleHeight(device) + legendHeight(device, width - 2 * margin, legendOf(scene)) + bars + line + 4 * margin;
+    return titleHeight(device) + legendHeight(device, width - 2 * tight_margin, legendOf(scene)) + bars + line +
+           4 * tight_margin;
 }
 
 void paintBreakdown(QPainter& painter, const QRect& area, const BreakdownScene& scene) {

@@ -44,6 +44,16 @@ void drawMark(QPainter& painter, const QRect& box, const LegendEntry& entry) {
 
 }  // namespace
 
+QString qt(std::string_view text) {
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+QFont headlineFont() {
+    QFont font = viewFont(1.15);
+    font.setBold(true);
+    return font;
+}
+
 QFontMetrics metricsOf(const QPaintDevice& device, const QFont& font) {
     return {font, &device};
 }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <QColor>
+#include <QFont>
 #include <QFontMetrics>
 #include <QPainter>
 #include <QString>
+#include <string_view>
 #include <vector>
 
 #include "gui/theme.hpp"
@@ -13,6 +15,14 @@ class QWidget;
 
 /// What all charts draw: texts with units, legends, hints, hatches. Sizes follow the font.
 namespace foreshard::gui {
+
+inline constexpr int chart_margin = 8;
+inline constexpr int tight_margin = 6;
+
+/// The simulator's words as Qt's.
+QString qt(std::string_view text);
+/// Of the sentence above a chart.
+QFont headlineFont();
 
 /// Metrics of `font` on a device, so that pictures and paper have the sizes of the screen.
 QFontMetrics metricsOf(const QPaintDevice& device, const QFont& font);

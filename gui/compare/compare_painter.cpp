@@ -10,7 +10,6 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr int margin = 8;
 constexpr std::size_t most_settings = 8;
 
 QString headline(const ComparedRuns& runs) {
@@ -43,12 +42,6 @@ int drawParagraph(QPainter& painter, const QRect& area, const QString& text) {
     return used.height();
 }
 
-QFont headlineFont() {
-    QFont font = viewFont(1.15);
-    font.setBold(true);
-    return font;
-}
-
 }  // namespace
 
 ComparedRuns compareRuns(const Run& a, const Run& b) {
@@ -63,12 +56,12 @@ QString comparisonText(const ComparedRuns& runs) {
 
 void paintExplanation(QPainter& painter, const QRect& area, const ComparedRuns& runs, const Theme& theme) {
     painter.fillRect(area, theme.window);
-    QRect rest = area.adjusted(margin, margin, -margin, -margin);
+    QRect rest = area.adjusted(chart_margin, chart_margin, -chart_margin, -chart_margin);
     painter.setFont(headlineFont());
     painter.setPen(theme.text);
-    rest.setTop(rest.top() + drawParagraph(painter, rest, headline(runs)) + margin / 2);
+    rest.setTop(rest.top() + drawParagraph(painter, rest, headline(runs)) + chart_margin / 2);
     painter.setFont(viewFont());
-    rest.setTop(rest.top() + drawParagraph(painter, rest, settingsSentence(runs.comparison)) + margin / 2);
+    rest.setTop(rest.top() + drawParagraph(painter, rest, settingsSentence(runs.comparison)) + chart_margin / 2);
     painter.setPen(theme.capacity);
     for (const std::string& note : runs.comparison.notes) {
         rest.setTop(rest.top() + drawParagraph(painter, rest, QString::fromStdString(note)));
@@ -78,7 +71,7 @@ void paintExplanation(QPainter& painter, const QRect& area, const ComparedRuns& 
     drawElided(painter, QRect(rest.left(), rest.bottom() - line, rest.width(), line), Qt::AlignLeft | Qt::AlignVCenter,
                matchSentence(runs.comparison));
     if (!runs.waterfall) return;
-    paintWaterfall(painter, rest.adjusted(0, margin / 2, 0, -line - margin / 2), *runs.waterfall,
+    paintWaterfall(painter, rest.adjusted(0, chart_margin / 2, 0, -line - chart_margin / 2), *runs.waterfall,
                    QString::fromStdString(runs.a->name), QString::fromStdString(runs.b->name), theme);
 }
 
@@ -87,15 +80,15 @@ void paintComparison(QPainter& painter, const QRect& area, const ComparedRuns& r
     const int width = tableWidth(*painter.device(), figures);
     const int line = metricsOf(painter, viewFont()).lineSpacing();
     painter.fillRect(area, theme.window);
-    QRect table = area.adjusted(margin, margin, -margin, -margin);
+    QRect table = area.adjusted(chart_margin, chart_margin, -chart_margin, -chart_margin);
     QRect left = area;
     if (area.width() > 5 * width / 2) {
-        left.setRight(area.right() - width - 2 * margin);
-        table.setLeft(left.right() + margin);
+        left.setRight(area.right() - width - 2 * chart_margin);
+        table.setLeft(left.right() + chart_margin);
     } else {
         const int wanted = 8 * line + (runs.waterfall ? waterfallHeight(*painter.device(), *runs.waterfall) : 0);
         left.setHeight(std::clamp(wanted, area.height() / 3, area.height() * 2 / 3));
-        table.setTop(left.bottom() + margin);
+        table.setTop(left.bottom() + chart_margin);
     }
     paintExplanation(painter, left, runs, theme);
     paintTable(painter, table, figures, theme);

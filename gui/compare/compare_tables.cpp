@@ -115,7 +115,7 @@ void collect(std::map<GroupKey, UnmatchedGroup>& groups, std::size_t which, cons
 }
 
 QString textOf(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+    return qt(text);
 }
 
 }  // namespace

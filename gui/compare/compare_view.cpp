@@ -15,7 +15,7 @@ namespace foreshard::gui {
 
 namespace {
 
-const char* const hint =
+const char* const compare_hint =
     "Open a second plan, report or trace (or pin the plan at hand as baseline and change it)\n"
     "to see why one takes longer than the other.";
 
@@ -29,7 +29,7 @@ CompareView::CompareView(ViewState& state, QWidget* parent) : QWidget(parent), s
     chooser_->hide();
     connect(chooser_, &QComboBox::activated, this, [this](int index) { compareWith(index + 1); });
     chart_ = new ChartWidget([this](QPainter& painter, const QRect& area) {
-        if (!compared_) return drawHint(painter, area, hint, theme(theme_));
+        if (!compared_) return drawHint(painter, area, compare_hint, theme(theme_));
         paintExplanation(painter, area, *compared_, theme(theme_));
     });
     chart_->setAccessibleName("What makes the difference of the step times");
@@ -86,7 +86,7 @@ void CompareView::compareNow() {
     figures_->setTable(compared_ ? figuresTable(*compared_->a, *compared_->b) : Table{});
     settings_->setTable(compared_ ? settingsTable(compared_->comparison) : Table{});
     unmatchedTable_->setTable(compared_ ? unmatchedTable(unmatched_, *compared_->a, *compared_->b) : Table{});
-    chart_->setAccessibleDescription(compared_ ? comparisonText(*compared_) : QString(hint));
+    chart_->setAccessibleDescription(compared_ ? comparisonText(*compared_) : QString(compare_hint));
     chart_->update();
 }
 
@@ -100,7 +100,7 @@ void CompareView::setTheme(ThemeKind kind) {
 void CompareView::paint(QPainter& painter, const QRect& area) const {
     const auto other = static_cast<std::size_t>(other_);
     if (compared_) return paintComparison(painter, area, *compared_, theme(theme_));
-    if (other >= runs_.size()) return drawHint(painter, area, hint, theme(theme_));
+    if (other >= runs_.size()) return drawHint(painter, area, compare_hint, theme(theme_));
     paintComparison(painter, area, compareRuns(*runs_[0], *runs_[other]), theme(theme_));
 }
 

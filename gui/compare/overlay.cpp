@@ -82,7 +82,7 @@ QString signedPercent(double ratio) {
 
 QString kindName(SpanKind kind) {
     const std::string_view name = to_string(kind);
-    return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    return qt(name);
 }
 
 }  // namespace

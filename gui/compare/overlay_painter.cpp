@@ -13,14 +13,7 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr int margin = 8;
 constexpr double band = 0.1;
-
-QFont headlineFont() {
-    QFont font = viewFont(1.15);
-    font.setBold(true);
-    return font;
-}
 
 /// Decades [low, high] on both axes of a square.
 struct LogPlot {
@@ -40,9 +33,7 @@ std::vector<LegendEntry> legendOf(const Overlay& overlay, const Theme& theme) {
         const std::string_view name = to_string(error.kind);
         const double percent = 100.0 * error.error();
         entries.push_back({theme.fill(error.kind),
-                           QString("%1 %2%3 %")
-                               .arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())),
-                                    percent > 0 ? "+" : "", QString::number(percent, 'f', 1)),
+                           QString("%1 %2%3 %").arg(qt(name), percent > 0 ? "+" : "", QString::number(percent, 'f', 1)),
                            Theme::pattern(error.kind)});
     }
     return entries;
@@ -50,11 +41,11 @@ std::vector<LegendEntry> legendOf(const Overlay& overlay, const Theme& theme) {
 
 LogPlot plotOf(const QPaintDevice& device, const QRect& area, const Overlay& overlay, const Theme& theme) {
     const QFontMetrics metrics = metricsOf(device, viewFont());
-    const int above = margin + metricsOf(device, headlineFont()).lineSpacing() +
-                      legendHeight(device, area.width() - 2 * margin, legendOf(overlay, theme)) + margin;
+    const int above = chart_margin + metricsOf(device, headlineFont()).lineSpacing() +
+                      legendHeight(device, area.width() - 2 * chart_margin, legendOf(overlay, theme)) + chart_margin;
     LogPlot plot;
-    plot.box = QRectF(area).adjusted(metrics.horizontalAdvance("000 ms") + metrics.lineSpacing() + margin, above,
-                                     -3 * margin, -3 * metrics.lineSpacing() - margin);
+    plot.box = QRectF(area).adjusted(metrics.horizontalAdvance("000 ms") + metrics.lineSpacing() + chart_margin, above,
+                                     -3 * chart_margin, -3 * metrics.lineSpacing() - chart_margin);
     double least = 1e18;
     double most = 1.0;
     for (const OverlayPoint& point : overlay.points) {
@@ -112,9 +103,9 @@ void drawAxes(QPainter& painter, const LogPlot& plot, const Theme& theme) {
     painter.drawText(QRectF(0, 0, plot.box.height(), line), Qt::AlignRight, "measured length \u2192");
     painter.restore();
     painter.setPen(theme.faintText);
-    painter.drawText(QRectF(plot.box.left() + margin, plot.box.top() + 2, plot.box.width(), line), Qt::AlignLeft,
+    painter.drawText(QRectF(plot.box.left() + chart_margin, plot.box.top() + 2, plot.box.width(), line), Qt::AlignLeft,
                      "took longer than predicted");
-    painter.drawText(QRectF(plot.box.left(), plot.box.bottom() - line - 2, plot.box.width() - margin, line),
+    painter.drawText(QRectF(plot.box.left(), plot.box.bottom() - line - 2, plot.box.width() - chart_margin, line),
                      Qt::AlignRight, "took shorter than predicted");
 }
 
@@ -141,7 +132,7 @@ void paintOverlay(QPainter& painter, const QRect& area, const Overlay& overlay, 
     const LogPlot plot = plotOf(*painter.device(), area, overlay, theme);
     painter.setFont(headlineFont());
     painter.setPen(theme.text);
-    QRect line(area.left() + margin, area.top() + margin, area.width() - 2 * margin,
+    QRect line(area.left() + chart_margin, area.top() + chart_margin, area.width() - 2 * chart_margin,
                metricsOf(painter, headlineFont()).lineSpacing());
     drawElided(painter, line, Qt::AlignLeft | Qt::AlignVCenter, overlaySentence(overlay));
     drawLegend(painter, QRect(line.left(), line.bottom() + 1, line.width(), 0), legendOf(overlay, theme), theme);
@@ -151,7 +142,7 @@ void paintOverlay(QPainter& painter, const QRect& area, const Overlay& overlay, 
     painter.setFont(viewFont());
     painter.setPen(theme.faintText);
     const int height = metricsOf(painter, viewFont()).lineSpacing();
-    drawElided(painter, QRect(line.left(), area.bottom() - height - margin / 2, line.width(), height),
+    drawElided(painter, QRect(line.left(), area.bottom() - height - chart_margin / 2, line.width(), height),
                Qt::AlignLeft | Qt::AlignVCenter,
                overlay.fromAccounts ? "No spans to match: points are the accounts of ranks"
                                     : matchSentence(overlay.comparison));

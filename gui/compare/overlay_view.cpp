@@ -15,7 +15,7 @@ namespace foreshard::gui {
 
 namespace {
 
-const char* const hint =
+const char* const overlay_hint =
     "Open a measured report or a trace beside the plan that predicts it\nto see how good the prediction is.";
 
 }  // namespace
@@ -81,7 +81,7 @@ void OverlayView::compareNow() {
     figures_->setTable(overlay_ ? figuresTable(*overlay_->predicted, *overlay_->measured) : Table{});
     unmatchedTable_->setTable(overlay_ ? unmatchedTable(unmatched_, *overlay_->predicted, *overlay_->measured)
                                        : Table{});
-    chart_->setAccessibleDescription(overlay_ ? overlaySentence(*overlay_) : QString(hint));
+    chart_->setAccessibleDescription(overlay_ ? overlaySentence(*overlay_) : QString(overlay_hint));
     chart_->update();
 }
 
@@ -94,7 +94,7 @@ void OverlayView::setTheme(ThemeKind kind) {
 
 void OverlayView::paint(QPainter& painter, const QRect& area) const {
     if (overlay_) return paintOverlay(painter, area, *overlay_, theme(theme_));
-    if (runs_.size() < 2) return drawHint(painter, area, hint, theme(theme_));
+    if (runs_.size() < 2) return drawHint(painter, area, overlay_hint, theme(theme_));
     paintOverlay(painter, area, overlayOf(runs_), theme(theme_));
 }
 

@@ -10,12 +10,11 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr int margin = 6;
 constexpr std::size_t most_bars = 9;
 
 QString nameOf(StepTerm term) {
     const std::string_view name = to_string(term);
-    return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    return qt(name);
 }
 
 /// The part of the time axis that is drawn.
@@ -79,11 +78,11 @@ RowLayout layoutOf(const QPainter& painter, const QRect& area, const std::vector
         layout.nameWidth = std::max<double>(layout.nameWidth, metrics.horizontalAdvance(labelOf(bar, nameA, nameB)));
         layout.valueWidth = std::max<double>(layout.valueWidth, metrics.horizontalAdvance(valueOf(bar)));
     }
-    layout.nameWidth = std::min(layout.nameWidth, area.width() / 3.0) + 2 * margin;
-    layout.valueWidth += 2 * margin;
-    const double height = area.height() - metrics.lineSpacing() - 2.0 * margin;
+    layout.nameWidth = std::min(layout.nameWidth, area.width() / 3.0) + 2 * tight_margin;
+    layout.valueWidth += 2 * tight_margin;
+    const double height = area.height() - metrics.lineSpacing() - 2.0 * tight_margin;
     layout.rowHeight = std::min(height / static_cast<double>(bars.size()), 1.8 * metrics.lineSpacing());
-    layout.bars = QRectF(area.left() + layout.nameWidth, area.top() + margin,
+    layout.bars = QRectF(area.left() + layout.nameWidth, area.top() + tight_margin,
                          std::max(10.0, area.width() - layout.nameWidth - layout.valueWidth),
                          layout.rowHeight * static_cast<double>(bars.size()));
     return layout;
@@ -114,8 +113,8 @@ void drawBar(QPainter& painter, const WaterfallBar& bar, const Scale& scale, con
     fillPatterned(painter, box, colorOf(bar, theme), bar.change() > 0 && !total ? Qt::BDiagPattern : Qt::SolidPattern);
     if (total && scale.begin > 0.0) drawCut(painter, box, theme);
     painter.setPen(theme.text);
-    painter.drawText(QRectF(box.right() + margin, row.top(), 10000, row.height()), Qt::AlignLeft | Qt::AlignVCenter,
-                     valueOf(bar));
+    painter.drawText(QRectF(box.right() + tight_margin, row.top(), 10000, row.height()),
+                     Qt::AlignLeft | Qt::AlignVCenter, valueOf(bar));
     if (bar.kind == WaterfallBar::Kind::total_b) return;
     painter.setPen(QPen(theme.faintText, 1, Qt::DotLine));
     painter.drawLine(QPointF(scale.x(bar.to), box.bottom()), QPointF(scale.x(bar.to), row.bottom() + gap));
@@ -184,7 +183,7 @@ QString waterfallSentence(const Waterfall& waterfall) {
 int waterfallHeight(const QPaintDevice& device, const Waterfall& waterfall) {
     const int line = metricsOf(device, viewFont()).lineSpacing();
     const auto bars = static_cast<int>(waterfallBars(waterfall, most_bars).size());
-    return static_cast<int>(1.6 * line * bars) + line + 2 * margin;
+    return static_cast<int>(1.6 * line * bars) + line + 2 * tight_margin;
 }
 
 void paintWaterfall(QPainter& painter, const QRect& area, const Waterfall& waterfall, const QString& nameA,
@@ -200,7 +199,7 @@ void paintWaterfall(QPainter& painter, const QRect& area, const Waterfall& water
         font.setBold(bars[i].kind != WaterfallBar::Kind::change);
         painter.setFont(font);
         painter.setPen(theme.text);
-        drawElided(painter, QRectF(row.left(), row.top(), layout.nameWidth - 2 * margin, row.height()).toRect(),
+        drawElided(painter, QRectF(row.left(), row.top(), layout.nameWidth - 2 * tight_margin, row.height()).toRect(),
                    Qt::AlignRight | Qt::AlignVCenter, labelOf(bars[i], nameA, nameB));
         drawBar(painter, bars[i], scale, row, theme);
     }

@@ -9,13 +9,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "gui/charts/draw.hpp"
+
 namespace foreshard::gui {
 
 namespace {
-
-QString qt(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 QString defaultName(const QString& resolved) {
     return resolved.isEmpty() ? QObject::tr("default") : QObject::tr("default: %1").arg(resolved);

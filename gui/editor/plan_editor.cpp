@@ -5,18 +5,11 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "gui/charts/draw.hpp"
 #include "sim/error.hpp"
 #include "sim/spec/request_text.hpp"
 
 namespace foreshard::gui {
-
-namespace {
-
-QString qt(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
-
-}  // namespace
 
 PlanEditor::PlanEditor(QWidget* parent) : QScrollArea(parent), history_(JobRequest{}) {
     auto* page = new QWidget(this);

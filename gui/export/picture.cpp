@@ -15,7 +15,7 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr int margin = 12;
+constexpr int page_margin = 12;
 constexpr int pdf_dots_per_inch = 96;
 
 [[noreturn]] void refuse(const QString& path, const char* reason) {
@@ -70,18 +70,19 @@ void paintPicture(QPainter& painter, const Picture& picture) {
     QFont title = viewFont(1.4);
     title.setBold(true);
     const QFont small = viewFont(0.9);
-    const int head = QFontMetrics(title).height() + margin;
-    const int foot = QFontMetrics(small).height() + margin;
+    const int head = QFontMetrics(title).height() + page_margin;
+    const int foot = QFontMetrics(small).height() + page_margin;
     painter.setPen(colors.text);
     painter.setFont(title);
-    painter.drawText(QRect(margin, margin / 2, page.width() - 2 * margin, head), Qt::AlignLeft | Qt::AlignVCenter,
-                     picture.title);
+    painter.drawText(QRect(page_margin, page_margin / 2, page.width() - 2 * page_margin, head),
+                     Qt::AlignLeft | Qt::AlignVCenter, picture.title);
     painter.setFont(small);
     painter.setPen(colors.faintText);
-    painter.drawText(QRect(margin, page.height() - foot, page.width() - 2 * margin, foot - margin / 2),
+    painter.drawText(QRect(page_margin, page.height() - foot, page.width() - 2 * page_margin, foot - page_margin / 2),
                      Qt::AlignLeft | Qt::AlignVCenter, picture.provenance);
     painter.setFont(viewFont());
-    const QRect area(margin, head + margin / 2, page.width() - 2 * margin, page.height() - head - foot - margin);
+    const QRect area(page_margin, head + page_margin / 2, page.width() - 2 * page_margin,
+                     page.height() - head - foot - page_margin);
     painter.save();
     if (picture.paint) picture.paint(painter, area);
     painter.restore();

@@ -9,8 +9,6 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr int margin = 6;
-
 std::vector<LegendEntry> legendOf(const MemoryScene& scene, int chosen) {
     const Theme& colors = theme(scene.theme);
     const Run& run = *scene.runs.front();
@@ -98,8 +96,8 @@ int liveHeight(const QPaintDevice& device, int width, const Run& run, int rank) 
 int headHeight(const QPaintDevice& device, int width, const MemoryScene& scene) {
     const std::vector<LegendEntry> legend = legendOf(scene, chosenOf(scene));
     return metricsOf(device, boldFont()).lineSpacing() +
-           liveHeight(device, width - 2 * margin, *scene.runs.front(), chosenOf(scene)) +
-           legendHeight(device, width - 2 * margin, legend) + 2 * margin;
+           liveHeight(device, width - 2 * tight_margin, *scene.runs.front(), chosenOf(scene)) +
+           legendHeight(device, width - 2 * tight_margin, legend) + 2 * tight_margin;
 }
 
 void paintHead(QPainter& painter, const QRect& area, const MemoryScene& scene, int chosen) {
@@ -108,14 +106,14 @@ void paintHead(QPainter& painter, const QRect& area, const MemoryScene& scene, i
     const bool fits = run.memory_capacity == 0 || memory_verdict(run.memory[static_cast<std::size_t>(chosen)],
                                                                  run.memory_capacity) != MemoryVerdict::does_not_fit;
     painter.fillRect(area, colors.panel);
-    QRect line = area.adjusted(margin, margin, -margin, -margin);
+    QRect line = area.adjusted(tight_margin, tight_margin, -tight_margin, -tight_margin);
     painter.setFont(boldFont());
     const int first = metricsOf(painter, boldFont()).lineSpacing();
-    if (!fits) painter.fillRect(QRect(area.left(), area.top(), area.width(), first + margin), colors.capacity);
+    if (!fits) painter.fillRect(QRect(area.left(), area.top(), area.width(), first + tight_margin), colors.capacity);
     painter.setPen(fits ? colors.text : labelOn(colors.capacity));
     line.setHeight(first);
     drawElided(painter, line, Qt::AlignLeft | Qt::AlignVCenter, peakSentence(run, chosen));
-    const QRect legend(line.left(), line.bottom() + 1 + margin / 2, line.width(), area.height());
+    const QRect legend(line.left(), line.bottom() + 1 + tight_margin / 2, line.width(), area.height());
     const int used = drawLegend(painter, legend, legendOf(scene, chosen), colors);
     painter.setFont(viewFont());
     painter.setPen(colors.faintText);

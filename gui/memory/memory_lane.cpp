@@ -8,6 +8,7 @@
 #include "gui/charts/run_text.hpp"
 #include "gui/memory/memory_head.hpp"
 #include "gui/memory/memory_maximum.hpp"
+#include "sim/prefixes.hpp"
 
 namespace foreshard::gui {
 
@@ -63,13 +64,12 @@ void drawExcess(QPainter& painter, const MemoryLane& lane, const std::vector<Cur
 }
 
 void drawScale(QPainter& painter, const MemoryLane& lane) {
-    constexpr double gib = 1024.0 * 1024.0 * 1024.0;
     painter.setFont(viewFont(0.8));
     const QFontMetrics metrics = metricsOf(painter, painter.font());
-    const double top = lane.curve.height() * lane.bytesPerPixel / gib;
+    const double top = lane.curve.height() * lane.bytesPerPixel / gibi;
     const int most = std::max(1, static_cast<int>(lane.curve.height() / (2.5 * metrics.height())));
     for (const double tick : niceTicks(0.0, top, most)) {
-        const double y = lane.y(static_cast<ByteCount>(tick * gib));
+        const double y = lane.y(static_cast<ByteCount>(tick * gibi));
         painter.setPen(QPen(lane.theme->grid, 1));
         painter.drawLine(QPointF(lane.curve.left(), y), QPointF(lane.curve.right(), y));
         if (y + metrics.height() / 2.0 > lane.curve.bottom() || y - metrics.height() / 2.0 < lane.curve.top()) continue;

@@ -10,8 +10,6 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr int margin = 8;
-
 int degree(const SearchPlan& plan, const char* key) {
     const auto value = plan.plan.find(key);
     return value == plan.plan.end() ? 1 : QString::fromStdString(value->second).toInt();
@@ -41,8 +39,8 @@ struct CellGrid {
 CellGrid gridOf(const QPaintDevice& device, const QRect& area, const HeatMap& map) {
     const QFontMetrics metrics = metricsOf(device, viewFont());
     CellGrid grid;
-    grid.box = QRectF(area).adjusted(metrics.horizontalAdvance("PP 000") + margin, 3 * metrics.lineSpacing(), -margin,
-                                     -margin);
+    grid.box = QRectF(area).adjusted(metrics.horizontalAdvance("PP 000") + chart_margin, 3 * metrics.lineSpacing(),
+                                     -chart_margin, -chart_margin);
     grid.width = grid.box.width() / static_cast<double>(std::max<std::size_t>(1, map.tp.size()));
     grid.height = std::min(grid.box.height() / static_cast<double>(std::max<std::size_t>(1, map.pp.size())),
                            4.0 * metrics.lineSpacing());
@@ -135,7 +133,8 @@ void paintHeatMap(QPainter& painter, const QRect& area, const PlansScene& scene)
     painter.setFont(bold);
     painter.setPen(colors.text);
     const int line = metricsOf(painter, bold).lineSpacing();
-    drawElided(painter, QRect(area.left() + margin, area.top() + margin, area.width() - 2 * margin, line),
+    drawElided(painter,
+               QRect(area.left() + chart_margin, area.top() + chart_margin, area.width() - 2 * chart_margin, line),
                Qt::AlignLeft, "Best tokens/s for each TP \u00d7 PP (hatched: nothing fits)");
     painter.setFont(viewFont());
     for (std::size_t column = 0; column < map.tp.size(); ++column) {
@@ -145,8 +144,8 @@ void paintHeatMap(QPainter& painter, const QRect& area, const PlansScene& scene)
     }
     for (std::size_t row = 0; row < map.pp.size(); ++row) {
         painter.setPen(colors.text);
-        painter.drawText(QRectF(area.left() + margin, grid.cell(0, row).top(),
-                                grid.box.left() - area.left() - 2 * margin, grid.height),
+        painter.drawText(QRectF(area.left() + chart_margin, grid.cell(0, row).top(),
+                                grid.box.left() - area.left() - 2 * chart_margin, grid.height),
                          Qt::AlignRight | Qt::AlignVCenter, QString("PP %1").arg(map.pp[row]));
         for (std::size_t column = 0; column < map.tp.size(); ++column) {
             drawCell(painter, grid.cell(column, row), map.cells[row * map.tp.size() + column], map, scene);

@@ -5,13 +5,11 @@
 
 #include "gui/charts/draw.hpp"
 #include "gui/plans/plan_table.hpp"
+#include "sim/prefixes.hpp"
 
 namespace foreshard::gui {
 
 namespace {
-
-constexpr int margin = 8;
-constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 
 struct Plot {
     QRectF box;
@@ -63,8 +61,9 @@ std::vector<Place> insidePlaces(const PlansScene& scene) {
 Plot plotOf(const QPaintDevice& device, const QRect& area, const PlansScene& scene) {
     const QFontMetrics metrics = metricsOf(device, viewFont(0.9));
     Plot plot;
-    plot.box = QRectF(area).adjusted(metrics.horizontalAdvance("000000") + metrics.lineSpacing() + margin,
-                                     3 * metrics.lineSpacing(), -2 * margin, -2.5 * metrics.lineSpacing() - margin);
+    plot.box = QRectF(area).adjusted(metrics.horizontalAdvance("000000") + metrics.lineSpacing() + chart_margin,
+                                     3 * metrics.lineSpacing(), -2 * chart_margin,
+                                     -2.5 * metrics.lineSpacing() - chart_margin);
     double least = 1e300;
     double most = 0.0;
     plot.mostMemory = std::max(1.0, 1.1 * capacityOf(*scene.search));
@@ -85,8 +84,8 @@ void drawAxes(QPainter& painter, const Plot& plot, const Theme& theme) {
     const QFontMetrics metrics = metricsOf(painter, painter.font());
     const int line = metrics.lineSpacing();
     for (const double tick :
-         niceTicks(0.0, plot.mostMemory / gib, std::max(2, static_cast<int>(plot.box.width() / 70)))) {
-        const double x = plot.at(tick * gib, plot.leastSpeed).x();
+         niceTicks(0.0, plot.mostMemory / gibi, std::max(2, static_cast<int>(plot.box.width() / 70)))) {
+        const double x = plot.at(tick * gibi, plot.leastSpeed).x();
         painter.setPen(theme.grid);
         painter.drawLine(QPointF(x, plot.box.top()), QPointF(x, plot.box.bottom()));
         painter.setPen(theme.faintText);
@@ -105,7 +104,8 @@ void drawAxes(QPainter& painter, const Plot& plot, const Theme& theme) {
     painter.drawText(QRectF(plot.box.left(), plot.box.bottom() + 2 + line, plot.box.width(), line), Qt::AlignRight,
                      "peak memory allocated, GiB");
     painter.save();
-    painter.translate(plot.box.left() - metrics.horizontalAdvance("000000") - line - margin / 2.0, plot.box.bottom());
+    painter.translate(plot.box.left() - metrics.horizontalAdvance("000000") - line - chart_margin / 2.0,
+                      plot.box.bottom());
     painter.rotate(-90);
     painter.drawText(QRectF(0, 0, plot.box.height(), line), Qt::AlignRight, "tokens/s");
     painter.restore();
@@ -169,7 +169,7 @@ void paintPareto(QPainter& painter, const QRect& area, const PlansScene& scene) 
     const Theme& colors = theme(scene.theme);
     painter.fillRect(area, colors.window);
     const Plot plot = plotOf(*painter.device(), area, scene);
-    drawLegend(painter, area.adjusted(margin, margin, -margin, 0), legendOf(scene, colors), colors);
+    drawLegend(painter, area.adjusted(chart_margin, chart_margin, -chart_margin, 0), legendOf(scene, colors), colors);
     drawAxes(painter, plot, colors);
     drawCapacity(painter, plot, capacityOf(*scene.search), colors);
     painter.save();

@@ -67,7 +67,7 @@ int orderOf(double a, double b) {
 }
 
 /// A figure in the unit of its short name, or a setting; nothing when the plan lacks it.
-std::optional<QString> valueOf(const SearchPlan& plan, const std::string& key) {
+std::optional<QString> termValue(const SearchPlan& plan, const std::string& key) {
     for (const NamedFigure& figure : figures) {
         if (key != figure.name) continue;
         const std::optional<double> value = plan.figure(figure.key);
@@ -86,7 +86,7 @@ bool holdsFor(const FilterTerm& term, const SearchPlan& plan) {
         return contains(plan.infeasible) || std::any_of(plan.plan.begin(), plan.plan.end(),
                                                         [&](const auto& setting) { return contains(setting.second); });
     }
-    const std::optional<QString> value = valueOf(plan, term.key);
+    const std::optional<QString> value = termValue(plan, term.key);
     if (!value) return false;
     bool bothNumbers = false;
     bool wantedNumber = false;

@@ -19,8 +19,7 @@ namespace foreshard::gui {
 
 namespace {
 
-const char* const hint = "Open the result of a search (foreshard search ... --json F)\nto compare its plans.";
-constexpr int margin = 8;
+const char* const plans_hint = "Open the result of a search (foreshard search ... --json F)\nto compare its plans.";
 
 }  // namespace
 
@@ -65,7 +64,7 @@ void PlansView::buildCharts() {
         if (const auto plan = planAt(place)) activate(static_cast<int>(*plan));
     });
     map_ = new ChartWidget([this](QPainter& painter, const QRect& area) {
-        if (!search_) return drawHint(painter, area, hint, theme(theme_));
+        if (!search_) return drawHint(painter, area, plans_hint, theme(theme_));
         paintHeatMap(painter, area, scene());
     });
     map_->setAccessibleName("Best throughput for every TP and PP degree");
@@ -115,7 +114,7 @@ PlansScene PlansView::scene() const {
 }
 
 void PlansView::paintScatter(QPainter& painter, const QRect& area) const {
-    if (!search_) return drawHint(painter, area, hint, theme(theme_));
+    if (!search_) return drawHint(painter, area, plans_hint, theme(theme_));
     paintPareto(painter, area, scene());
 }
 
@@ -125,7 +124,7 @@ void PlansView::setSearch(std::optional<SearchResult> search) {
     shown_.clear();
     table_->setTable(search_ ? planTable(*search_) : Table{});
     reasons_->setTable(search_ ? reasonsTable(*search_) : Table{});
-    QString text = search_ ? searchSentence(*search_) : QString(hint);
+    QString text = search_ ? searchSentence(*search_) : QString(plans_hint);
     const QString common = search_ ? commonSettings(*search_) : QString();
     if (!common.isEmpty()) text += "\nAll plans: " + common;
     summary_->setText(text);
@@ -170,24 +169,25 @@ void PlansView::setTheme(ThemeKind kind) {
 
 void PlansView::paint(QPainter& painter, const QRect& area) const {
     const Theme& colors = theme(theme_);
-    if (!search_) return drawHint(painter, area, hint, colors);
+    if (!search_) return drawHint(painter, area, plans_hint, colors);
     painter.fillRect(area, colors.window);
     QFont bold = viewFont(1.1);
     bold.setBold(true);
     painter.setFont(bold);
     painter.setPen(colors.text);
     const int line = metricsOf(painter, bold).lineSpacing();
-    const QRect inside = area.adjusted(margin, margin, -margin, -margin);
+    const QRect inside = area.adjusted(chart_margin, chart_margin, -chart_margin, -chart_margin);
     drawElided(painter, QRect(inside.left(), inside.top(), inside.width(), line), Qt::AlignLeft | Qt::AlignVCenter,
                searchSentence(*search_));
-    const int chartsTop = inside.top() + line + margin / 2;
+    const int chartsTop = inside.top() + line + chart_margin / 2;
     const int chartsHeight = (inside.bottom() - chartsTop) * 3 / 5;
     const QRect left(inside.left(), chartsTop, inside.width() / 2, chartsHeight);
     paintPareto(painter, left, scene());
     paintHeatMap(painter, left.translated(left.width(), 0), scene());
-    const QRect below(inside.left(), left.bottom() + margin, inside.width(), inside.bottom() - left.bottom() - margin);
+    const QRect below(inside.left(), left.bottom() + chart_margin, inside.width(),
+                      inside.bottom() - left.bottom() - chart_margin);
     const int half = inside.width() * 3 / 4;
-    paintTable(painter, QRect(below.left(), below.top(), half - 2 * margin, below.height()), planTable(*search_),
+    paintTable(painter, QRect(below.left(), below.top(), half - 2 * chart_margin, below.height()), planTable(*search_),
                colors);
     paintTable(painter, QRect(below.left() + half, below.top(), inside.width() - half, below.height()),
                reasonsTable(*search_), colors);

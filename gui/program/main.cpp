@@ -29,6 +29,9 @@ int drawScreenshot(const CommandLine& line) {
     window.show();
     if (line.session) window.openSession(QString::fromStdString(*line.session));
     while (window.busy()) QApplication::processEvents(QEventLoop::WaitForMoreEvents);
+    if (window.messages().severity() == MessageBar::Severity::error) {
+        return complain(window.messages().messages().join("; ").toStdString());
+    }
     for (const OpenRequest& request : line.inputs) {
         OpenResult result = openNow(request);
         if (!result.error.empty()) return complain(result.error);

@@ -106,7 +106,7 @@ Table trafficTable(const Run& run) {
         if (traffic.spans == 0) continue;
         const std::string_view name = to_string(kind);
         const bool known = !run.accounts.empty();
-        table.rows.push_back({{QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()))},
+        table.rows.push_back({{qt(name)},
                               {QString::number(traffic.spans), static_cast<qulonglong>(traffic.spans)},
                               timeCell(traffic.time / ranks),
                               timeCell(traffic.transfer / ranks),

@@ -19,8 +19,6 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr int margin = 6;
-
 struct PathLayout {
     QRectF box;  ///< rows of ranks
     double rowHeight = 1.0;
@@ -37,10 +35,7 @@ std::vector<LegendEntry> legendOf(const Run& run, const Theme& theme) {
         if (totals.time[k] == 0) continue;
         const auto kind = static_cast<SpanKind>(k);
         const std::string_view name = to_string(kind);
-        entries.push_back(
-            {theme.fill(kind),
-             QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())) + " " + durationText(totals.time[k]),
-             Theme::pattern(kind)});
+        entries.push_back({theme.fill(kind), qt(name) + " " + durationText(totals.time[k]), Theme::pattern(kind)});
     }
     if (totals.between > 0) entries.push_back({theme.bubble, "between spans " + durationText(totals.between)});
     return entries;
@@ -56,9 +51,9 @@ void drawRanks(QPainter& painter, const QRect& area, const Run& run, const PathL
         painter.drawLine(QPointF(layout.box.left(), y), QPointF(layout.box.right(), y));
         if (rank % every != 0) continue;
         painter.setPen(theme.text);
-        painter.drawText(
-            QRectF(area.left(), y, layout.box.left() - area.left() - margin, std::max<double>(layout.rowHeight, line)),
-            Qt::AlignRight | Qt::AlignVCenter, rankName(run, rank));
+        painter.drawText(QRectF(area.left(), y, layout.box.left() - area.left() - tight_margin,
+                                std::max<double>(layout.rowHeight, line)),
+                         Qt::AlignRight | Qt::AlignVCenter, rankName(run, rank));
     }
 }
 
@@ -106,11 +101,11 @@ void paintCriticalPath(QPainter& painter, const QRect& area, const Run& run, con
     bold.setBold(true);
     painter.setFont(bold);
     painter.setPen(theme.text);
-    QRect rest = area.adjusted(margin, margin, -3 * margin, -margin);
+    QRect rest = area.adjusted(tight_margin, tight_margin, -3 * tight_margin, -tight_margin);
     drawElided(painter, QRect(rest.left(), rest.top(), rest.width(), metricsOf(painter, bold).lineSpacing()),
                Qt::AlignLeft | Qt::AlignVCenter, pathSentence(run));
-    rest.setTop(rest.top() + metricsOf(painter, bold).lineSpacing() + margin);
-    rest.setTop(rest.top() + drawLegend(painter, rest, legendOf(run, theme), theme) + margin);
+    rest.setTop(rest.top() + metricsOf(painter, bold).lineSpacing() + tight_margin);
+    rest.setTop(rest.top() + drawLegend(painter, rest, legendOf(run, theme), theme) + tight_margin);
     const QFontMetrics metrics = metricsOf(painter, viewFont());
     PathLayout layout;
     layout.box = QRectF(rest).adjusted(metrics.horizontalAdvance("PP000 "), 0, 0, -metrics.lineSpacing());

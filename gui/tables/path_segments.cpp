@@ -12,7 +12,7 @@ namespace foreshard::gui {
 namespace {
 
 QString textOf(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+    return qt(text);
 }
 
 QString what(const PathPart& part) {

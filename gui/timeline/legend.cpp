@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "gui/charts/draw.hpp"
 #include "gui/timeline/label_atlas.hpp"
 #include "gui/timeline/rows_painter.hpp"
 
@@ -24,7 +25,7 @@ std::set<SpanKind> kindsOf(const TimelineScene& scene) {
 }
 
 QString nameOf(SpanKind kind) {
-    const QString name = QString::fromUtf8(to_string(kind).data());
+    const QString name = qt(to_string(kind));
     const QString first = QChar::fromLatin1(letter(kind));
     return is_compute(kind) ? first + " " + name : name;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gui/charts/draw.hpp"
 #include "gui/timeline/rows_painter.hpp"
 
 namespace foreshard::gui {
@@ -58,9 +59,9 @@ QString inMicroseconds(Picoseconds time) {
 void addTsvLine(QStringList& lines, const SpanTable& spans, const SpanRow& row, std::size_t span) {
     const auto orNothing = [](int number) { return number < 0 ? QString() : QString::number(number); };
     const QStringList cells = {QString::fromStdString(spans.ranks[static_cast<std::size_t>(row.rank)].name),
-                               QString::fromUtf8(to_string(row.lane).data()),
+                               qt(to_string(row.lane)),
                                QString::fromStdString(span_name(spans, span)),
-                               QString::fromUtf8(to_string(spans.kind[span]).data()),
+                               qt(to_string(spans.kind[span])),
                                orNothing(spans.stage[span]),
                                orNothing(spans.chunk[span]),
                                orNothing(spans.microbatch[span]),
@@ -153,8 +154,7 @@ std::optional<std::size_t> tableRowOf(const TimelineScene& scene, const Selectio
 QString spanText(const ShownRun& shown, std::size_t span) {
     const SpanTable& spans = shown.spans();
     const SpanRow& row = spans.rows[row_of(spans, span)];
-    QStringList parts = {QString::fromStdString(span_name(spans, span)),
-                         QString::fromUtf8(to_string(spans.kind[span]).data()),
+    QStringList parts = {QString::fromStdString(span_name(spans, span)), qt(to_string(spans.kind[span])),
                          QString::fromStdString(spans.ranks[static_cast<std::size_t>(row.rank)].name)};
     if (spans.stage[span] >= 0) parts << QString("stage %1").arg(spans.stage[span]);
     if (spans.chunk[span] >= 0) parts << QString("chunk %1").arg(spans.chunk[span]);
@@ -178,7 +178,7 @@ QString areaText(const ShownRun& shown, const Selection& area) {
     };
     for (int kind = 0; kind < span_kind_count; ++kind) {
         const Picoseconds time = totals.time[static_cast<std::size_t>(kind)];
-        if (time > 0) add(QString::fromUtf8(to_string(static_cast<SpanKind>(kind)).data()), time);
+        if (time > 0) add(qt(to_string(static_cast<SpanKind>(kind))), time);
     }
     if (totals.compute_rows > 0) add("bubble", totals.bubble);
     return lines.join('\n');

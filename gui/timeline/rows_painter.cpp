@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/charts/draw.hpp"
 #include "gui/timeline/overlays.hpp"
 #include "sim/result/text_format.hpp"
 #include "sim/result/timeline.hpp"
@@ -166,7 +167,7 @@ QStringList spanLabels(const SpanTable& spans, std::size_t span) {
     const SpanKind kind = spans.kind[span];
     const QChar first = QChar::fromLatin1(letter(kind));
     const int microbatch = spans.microbatch[span];
-    if (microbatch < 0) return {QString::fromUtf8(to_string(kind).data()), first};
+    if (microbatch < 0) return {qt(to_string(kind)), first};
     const QString number = QString::number(microbatch);
     if (spans.chunk[span] <= 0) return {first + number, number};
     return {first + number + "·" + QString::number(spans.chunk[span]), first + number, number};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "gui/charts/draw.hpp"
+
 namespace foreshard::gui {
 
 namespace {
@@ -100,7 +102,7 @@ private:
     }
 
     static QString laneName(const SpanRow& row) {
-        const QString name = QString::fromUtf8(to_string(row.lane).data());
+        const QString name = qt(to_string(row.lane));
         return row.overflow > 0 ? QString("%1 +%2").arg(name).arg(row.overflow) : name;
     }
 
