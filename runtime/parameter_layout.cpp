@@ -66,7 +66,7 @@ private:
         const std::int64_t part = rows / parts;
         tensor.slices.clear();
         for (int i = 0; i < parts; ++i) {
-            tensor.slices.push_back({i * part, (i * job_.plan.tp + std::int64_t{tp_}) * part, part});
+            tensor.slices.push_back({i * part, (std::int64_t{i} * job_.plan.tp + tp_) * part, part});
         }
         return tensor;
     }

@@ -22,7 +22,7 @@ void RankWork::sum_over(const std::vector<int>& group, const std::vector<Tensor>
 }
 
 std::vector<int> RankWork::copies_group(int copies) const {
-    const auto first = context_.tp_group.begin() + at_.tp / copies * copies;
+    const auto first = context_.tp_group.begin() + (at_.tp - at_.tp % copies);
     return {first, first + copies};
 }
 
