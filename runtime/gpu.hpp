@@ -14,7 +14,7 @@ struct GpuRequest {
     int ordinal = 0;  ///< of the GPU that the ranks of this process are on
 };
 
-/// Devices for ranks of this process, which share a GPU; each with an arena of the plan's size.
+/// Devices for ranks of this process, which share a GPU.
 /// @throws InputError naming what is missing: a build with CUDA, a driver, a GPU
 DeviceMaker gpu_devices(const GpuRequest& request);
 

@@ -10,7 +10,7 @@ void RankWork::sum_over(const std::vector<int>& group, const std::vector<Tensor>
     std::int64_t size = 0;
     for (const Tensor& piece : pieces) size += piece.size();
     if (size == 0) return;
-    Buffer packed(device_, meter_, MemoryKind::gradients, 1, size, device_.state_type());
+    Buffer packed(pool_, MemoryKind::gradients, 1, size, device_.state_type());
     const auto each = [&](const auto& work) {
         std::int64_t first = 0;
         for (const Tensor& piece : pieces) {

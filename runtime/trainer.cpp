@@ -15,12 +15,14 @@ namespace {
 
 ModelOptions model_options(const Plan& plan, const TrainOptions& options, int rank) {
     ModelOptions model = options.model;
-    if (options.op_logs != nullptr) model.op_log = &options.op_logs->at(static_cast<std::size_t>(rank));
+    const auto place = static_cast<std::size_t>(rank);
+    if (options.op_logs != nullptr) model.op_log = &options.op_logs->at(place);
+    if (options.memory_logs != nullptr) model.memory_log = &options.memory_logs->at(place);
     const Axis axis = inner_group_size(plan.job.plan) == plan.job.plan.dp ? Axis::dp : Axis::dp_shard;
     const std::vector<int> group = plan.ranks.group(rank, axis);
-    const auto place = static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
+    const auto member = static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
     model.owned =
-        owned_ranges(plan.job, plan.graph, plan.ranks.position(rank).pp, static_cast<int>(group.size()), place);
+        owned_ranges(plan.job, plan.graph, plan.ranks.position(rank).pp, static_cast<int>(group.size()), member);
     return model;
 }
 
@@ -54,7 +56,8 @@ void RankTrainer::run(RankRecord& record, const Progress& progress) {
     record.rank = transport_.rank();
     for (run_ = 0; run_ < runs_; ++run_) {
         record.runs.push_back(run_once(run_));
-        record.high_water = model_.memory().high_water();
+        record.high_water = model_.memory().meter().high_water();
+        record.pool = model_.memory().use();
         progress(record.runs.back());
     }
 }
@@ -77,7 +80,11 @@ RunRecord RankTrainer::run_once(int run) {
 RankSpans RankTrainer::run_graph(Recording recording) {
     const int rank = transport_.rank();
     const Perform perform_task = [this](std::int32_t task) { return perform(task); };
-    if (issues_) return launch(plan_.graph, *issues_, rank, room_, device_, perform_task, recording);
+    if (issues_) {
+        RankSpans spans = launch(plan_.graph, *issues_, rank, room_, device_, perform_task, recording);
+        model_.memory().settle(issues_->queues);
+        return spans;
+    }
     return execute(plan_.graph, plan_.ranks.position(rank).pp, rank, room_, perform_task, recording);
 }
 

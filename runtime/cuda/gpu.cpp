@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/arena_size.hpp"
 #include "runtime/cuda/cuda_device.hpp"
 #include "sim/error.hpp"
 
@@ -16,14 +15,12 @@ DeviceMaker gpu_devices(const GpuRequest& request) {
         throw InputError("--backend", "",
                          fmt::format("cuda: GPU {} was asked for, but {} are visible", request.ordinal, count));
     }
-    return [request](const Plan& plan, int rank) -> std::unique_ptr<Device> {
+    return [request](const Plan& /*plan*/, int /*rank*/) -> std::unique_ptr<Device> {
         cuda::CudaOptions options;
         options.ordinal = request.ordinal;
         options.type = request.type;
         options.math = request.math;
         options.capture = request.capture == GraphCapture::on ? cuda::Capture::on : cuda::Capture::off;
-        options.arena_bytes =
-            static_cast<std::size_t>(arena_bytes(plan.job, plan.graph, plan.ranks.position(rank).pp, request.type));
         return std::make_unique<cuda::CudaDevice>(options);
     };
 }

@@ -10,6 +10,7 @@
 #include "cli/output.hpp"
 #include "cli/provenance.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/program/failure_file.hpp"
 #include "runtime/program/run_text.hpp"
 #include "runtime/supported.hpp"
 #include "sim/error.hpp"
@@ -39,6 +40,7 @@ int ranks_asked_for(const cli::JobFlags& flags) {
 class Program {
 public:
     explicit Program(const RunOptions& options) : options_(options), environment_(this_environment()) {
+        if (options.json_file) failure_file_.emplace(*options.json_file);
         if (options.comm != Comm::mpi) return;
         block_termination();  // before MPI starts threads, which inherit it
         session_.emplace(std::chrono::duration<double>(options.timeout_s));
@@ -48,7 +50,8 @@ public:
     cli::ExitCode run();
 
 private:
-    bool speaks() { return !session_ || session_->transport().rank() == 0; }
+    int rank() { return session_ ? session_->transport().rank() : 0; }
+    bool speaks() { return rank() == 0; }
     cli::ExitCode run_plan(const Plan& plan);
     JobOptions job_options(const Plan& plan) const;
     Listener listener(const Plan& plan, const JobOptions& job);
@@ -59,6 +62,7 @@ private:
     const RunOptions& options_;
     Environment environment_;
     std::optional<MpiSession> session_;
+    std::optional<FailureFile> failure_file_;
     int steps_done_ = 0;
 };
 
@@ -104,6 +108,12 @@ Listener Program::listener(const Plan& plan, const JobOptions& job) {
 }
 
 cli::ExitCode Program::run_plan(const Plan& plan) {
+    if (options_.cuda_graph && !session_ && plan.ranks.count() > 1) {
+        throw InputError("--cuda-graph", "",
+                         fmt::format("the plan has {} ranks in one process, which meet while they issue; a captured "
+                                     "step needs a process for every rank",
+                                     plan.ranks.count()));
+    }
     if (options_.backend == Backend::cuda && plan.ranks.count() > 1) {
         throw InputError("--backend", "",
                          fmt::format("cuda: the plan has {} ranks, and this program has no transport between GPUs; "
@@ -154,14 +164,10 @@ cli::ExitCode Program::tell(const Plan& plan, const TrainOptions& train, const O
     return cli::ok;
 }
 
-/// Every rank that failed tells why; only rank 0 knows of finished steps.
+/// Every rank that failed tells why. Each knows the finished steps.
 cli::ExitCode Program::tell_failure(const Plan& plan, const TrainOptions& train, const Outcome& outcome) {
-    if (!session_ || outcome.failure->rank == session_->transport().rank() || speaks()) {
-        cli::print_error(outcome.failure->reason);
-    }
-    if (options_.json_file && speaks()) {
-        cli::write_output(*options_.json_file, failure_json({options_, plan, train, outcome, environment_}));
-    }
+    if (speaks() || outcome.failure->rank == rank()) cli::print_error(outcome.failure->reason);
+    if (failure_file_) failure_file_->write(rank(), failure_json({options_, plan, train, outcome, environment_}));
     return cli::internal_error;
 }
 
