@@ -82,10 +82,16 @@ private:
         return {};
     }
 
+    /// What is received backward feeds a whole backward, or its I.
     void add_receive(std::int32_t id, const std::map<PassKey, PassTasks>& passes) {
         const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-        const auto found = passes.find({task.step, task.stage, task.microbatch, task.pass});
-        if (found != passes.end()) holdings_.push_back({id, found->second.first, true, false, bytes_});
+        for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad}) {
+            if ((pass == Pass::forward) != (task.pass == Pass::forward)) continue;
+            const auto found = passes.find({task.step, task.stage, task.microbatch, pass});
+            if (found == passes.end()) continue;
+            holdings_.push_back({id, found->second.first, true, false, bytes_});
+            return;
+        }
     }
 
     const TaskGraph& graph_;

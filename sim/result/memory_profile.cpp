@@ -175,10 +175,12 @@ void RankProfile::pass(const Stream& stream, std::int32_t id) {
     const auto stage = static_cast<std::size_t>(task.stage);
     const bool begins = id == stream.first || !same_action(graph_.tasks[static_cast<std::size_t>(id) - 1], task);
     const bool ends = id + 1 == stream.last || !same_action(task, graph_.tasks[static_cast<std::size_t>(id) + 1]);
+    const Picoseconds start = timeline_.start[static_cast<std::size_t>(id)];
+    hold_until(start);
     saved_ += sizes.acquired;
     saved_of_[stage] += sizes.acquired;
     if (task.pass == Pass::forward && begins) ++in_flight_[stage];
-    note(timeline_.start[static_cast<std::size_t>(id)], sizes.transient, id, 0);
+    note(start, sizes.transient, id, 0);
     const Picoseconds end = timeline_.end[static_cast<std::size_t>(id)];
     hold_until(end);
     saved_ -= sizes.released;
