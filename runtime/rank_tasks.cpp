@@ -207,10 +207,10 @@ Met RankTasks::gather_shard(std::int32_t id, const Meeting& meeting) {
     const ShardTask& task = shard_tasks_.at(id);
     const Elements whole = model_.begin_gather(task.stage, task.group);
     const std::span<const std::byte> shard = model_.shard(task.stage, task.group).bytes;
-    if (id != spoiled_) return transport_.all_gather(meeting.channel, meeting.group, shard, whole.bytes);
+    if (id != spoiled_) return transport_.all_gather(meeting.channel, meeting.group, shard, whole);
     std::vector<std::byte> spoiled(shard.begin(), shard.end());
     spoil_if_asked(id, spoiled);
-    return transport_.all_gather(meeting.channel, meeting.group, spoiled, whole.bytes);
+    return transport_.all_gather(meeting.channel, meeting.group, spoiled, whole);
 }
 
 /// Every piece that a sharded optimizer shared out.
@@ -219,7 +219,7 @@ Met RankTasks::gather_pieces(int stage, Elements whole, const Meeting& meeting) 
     for (const Piece& piece : reductions_.shared_out[stage]) {
         const Elements all = part_of(whole, piece.elements);
         const Elements mine = own_part(all, meeting, transport_.rank());
-        const Met met = transport_.all_gather(meeting.channel, meeting.group, mine.bytes, all.bytes);
+        const Met met = transport_.all_gather(meeting.channel, meeting.group, mine.bytes, all);
         if (!first) first = met;
     }
     return first.value_or(Met{Clock::now()});
@@ -243,9 +243,9 @@ void RankTasks::make_whole() {
 
 void RankTasks::make_group_whole(int stage, int group, const Meeting& meeting) {
     transport_.all_gather(meeting.channel, meeting.group, model_.shard(stage, group).bytes,
-                          model_.begin_gather(stage, group).bytes);
+                          model_.begin_gather(stage, group));
     transport_.all_gather(meeting.channel, meeting.group, model_.gradient_shard(stage, group).bytes,
-                          model_.whole_gradients(stage, group).bytes);
+                          model_.whole_gradients(stage, group));
 }
 
 }  // namespace foreshard::runtime

@@ -253,8 +253,8 @@ public:
         return collective(channel, group, {CallKind::all_reduce, data.bytes, data.bytes, data.type, reduction});
     }
     Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine,
-                   std::span<std::byte> all) override {
-        return collective(channel, group, {CallKind::all_gather, mine, all});
+                   Elements all) override {
+        return collective(channel, group, {CallKind::all_gather, mine, all.bytes, all.type});
     }
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override {
         return collective(channel, group, {CallKind::reduce_scatter, all.bytes, mine.bytes, all.type});
