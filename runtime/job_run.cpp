@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/cpu/cpu_device.hpp"
 #include "runtime/exchange.hpp"
 #include "runtime/record_bytes.hpp"
 #include "runtime/threads_transport.hpp"
@@ -27,7 +26,7 @@ int steps_run(const Plan& plan, const TrainOptions& options) {
 void run_rank(const Plan& plan, const JobOptions& options, Transport& transport, WaitingRoom& room,
               const Reference& reference, RankRecord& record, std::optional<Comparison>& comparison,
               const Progress& progress) {
-    const std::unique_ptr<Device> device = make_cpu_device(options.train.type);
+    const std::unique_ptr<Device> device = make_device(options.train, plan, transport.rank());
     RankTrainer trainer(plan, options.train, *device, transport, room);
     trainer.run(record, progress);
     if (!options.check) return;

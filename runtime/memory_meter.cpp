@@ -60,8 +60,9 @@ std::int64_t MemoryMeter::activations_before() const {
     return before_;
 }
 
-Buffer::Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t rows, std::int64_t columns)
-    : device_(&device), meter_(&meter), kind_(kind), tensor_{nullptr, rows, columns} {
+Buffer::Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t rows, std::int64_t columns,
+               ElementType type)
+    : device_(&device), meter_(&meter), kind_(kind), tensor_{nullptr, rows, columns, type} {
     tensor_.data = device.allocate(static_cast<std::size_t>(bytes()));
     meter.count(kind, bytes());
     if (meter.poison() == Poison::on) device.fill(tensor_, std::numeric_limits<double>::quiet_NaN());
@@ -94,10 +95,6 @@ void Buffer::count_as(MemoryKind kind) {
     meter_->count(kind_, -bytes());
     kind_ = kind;
     meter_->count(kind_, bytes());
-}
-
-std::int64_t Buffer::bytes() const {
-    return tensor_.size() * static_cast<std::int64_t>(device_ == nullptr ? 0 : element_bytes(device_->type()));
 }
 
 }  // namespace foreshard::runtime

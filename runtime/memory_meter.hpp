@@ -59,7 +59,11 @@ private:
 class Buffer {
 public:
     Buffer() = default;
-    Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t rows, std::int64_t columns);
+    /// Of the device's type().
+    Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t rows, std::int64_t columns)
+        : Buffer(device, meter, kind, rows, columns, device.type()) {}
+    Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t rows, std::int64_t columns,
+           ElementType type);
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
     Buffer(const Buffer&) = delete;
@@ -70,7 +74,7 @@ public:
     Tensor tensor() const { return tensor_; }
     void reset();
     void count_as(MemoryKind kind);
-    std::int64_t bytes() const;
+    std::int64_t bytes() const { return tensor_.bytes(); }
     std::span<std::byte> span() const { return {tensor_.data, static_cast<std::size_t>(bytes())}; }
 
 private:

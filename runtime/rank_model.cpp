@@ -18,7 +18,7 @@ PassMemory RankModel::run(const Work& work, int microbatch) {
 std::span<std::byte> RankModel::incoming(int stage, int microbatch, Direction direction) {
     return work_->incoming({stage, microbatch, direction});
 }
-std::span<const std::byte> RankModel::outgoing(int stage, int microbatch, Direction direction) {
+Elements RankModel::outgoing(int stage, int microbatch, Direction direction) {
     return work_->outgoing({stage, microbatch, direction});
 }
 void RankModel::sent(int stage, int microbatch, Direction direction) {
@@ -48,8 +48,8 @@ Elements RankModel::detach_gradients(int stage, int group) {
 Elements RankModel::whole_gradients(int stage, int group) {
     return work_->store(stage).whole_gradients(group);
 }
-ElementType RankModel::element_type() const {
-    return work_->context().device.type();
+Device& RankModel::device() {
+    return work_->context().device;
 }
 Elements RankModel::gradient_shard(int stage, int group) {
     ParameterStore& held = work_->store(stage);
@@ -70,7 +70,10 @@ void RankModel::optimizer_step() {
     work_->optimizer_step();
 }
 double RankModel::loss() const {
-    return work_->context().loss;
+    return work_->loss();
+}
+std::vector<double> RankModel::losses() const {
+    return work_->losses();
 }
 MemoryMeter& RankModel::memory() {
     return work_->meter();

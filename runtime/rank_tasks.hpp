@@ -20,8 +20,6 @@ public:
 
     /// The graph is run again, for the steps from `step` on.
     void begin_run(int step) { first_step_ = step; }
-    /// Share of the loss of every step that has ended, in order.
-    const std::vector<double>& losses() const { return losses_; }
 
     /// Spoils one element of what this rank gives to this task, in every run from now on.
     void spoil(std::int32_t task) { spoiled_ = task; }
@@ -50,7 +48,7 @@ private:
     Met gather_pieces(int stage, Elements whole, const Meeting& meeting);
     void make_group_whole(int stage, int group, const Meeting& meeting);
     Meeting shard_meeting() const;
-    void spoil_if_asked(std::int32_t task, std::span<std::byte> payload) const;
+    void spoil_if_asked(std::int32_t task, Elements payload) const;
 
     const Job& job_;
     const TaskGraph& graph_;
@@ -67,7 +65,6 @@ private:
     int step_ = -1;
     std::int32_t spoiled_ = -1;
     std::int32_t shortened_ = -1;
-    std::vector<double> losses_;
 };
 
 }  // namespace foreshard::runtime

@@ -10,17 +10,19 @@ void RankWork::sum_over(const std::vector<int>& group, const std::vector<Tensor>
     std::int64_t size = 0;
     for (const Tensor& piece : pieces) size += piece.size();
     if (size == 0) return;
-    Buffer packed(device_, meter_, MemoryKind::gradients, 1, size);
+    Buffer packed(device_, meter_, MemoryKind::gradients, 1, size, device_.state_type());
     const auto each = [&](const auto& work) {
-        Tensor at = packed.tensor();
+        std::int64_t first = 0;
         for (const Tensor& piece : pieces) {
-            at.columns = piece.size();
-            work(piece, at);
-            at.data += piece.size() * static_cast<std::int64_t>(element_bytes(device_.type()));
+            Tensor place = packed.tensor().stretch(first, piece.size());
+            place.rows = piece.rows;
+            place.columns = piece.columns;
+            work(piece, place);
+            first += piece.size();
         }
     };
     each([&](Tensor piece, Tensor place) { device_.copy(piece, place); });
-    transport_.all_reduce({Axis::tp, Lane::compute}, group, {packed.span(), device_.type()}, Reduction::sum);
+    transport_.all_reduce({Axis::tp, Lane::compute}, group, {packed.span(), device_.state_type()}, Reduction::sum);
     each([&](Tensor piece, Tensor place) { device_.copy(place, piece); });
 }
 
@@ -42,8 +44,7 @@ void RankWork::finish_gradients() {
             if (tensor.copies == 1 || first >= piece.elements.end) continue;
             copies = tensor.copies;
             const std::int64_t skipped = first - piece.elements.begin;
-            copied.push_back({piece.gradient.data + skipped * static_cast<std::int64_t>(element_bytes(device_.type())),
-                              1, piece.elements.end - first});
+            copied.push_back(piece.gradient.stretch(skipped, piece.elements.end - first));
         }
     }
     sum_over(context_.tp_group, whole);
@@ -56,11 +57,15 @@ void RankWork::optimizer_step() {
     for (auto& [stage, held] : stores_) {
         for (OwnedState& state : held.owned()) {
             const Tensor gradient = held.owned_gradient(state);
-            const Tensor weight = held.owned_weight(state);
+            // Where weights are 16-bit, the master weight is updated and copied.
+            const bool master = static_cast<bool>(state.master);
+            const Tensor weight = master ? state.master.tensor() : held.owned_weight(state);
+            const Tensor copy = master ? held.owned_weight(state) : Tensor{};
             if (options_.optimizer == OptimizerKind::sgd) {
-                device_.sgd(update.learning_rate, gradient, weight);
+                device_.sgd(update.learning_rate, gradient, weight, copy);
             } else {
-                device_.adamw(update, gradient, state.first_moment.tensor(), state.second_moment.tensor(), weight);
+                device_.adamw(update, gradient, state.first_moment.tensor(), state.second_moment.tensor(), weight,
+                              copy);
             }
         }
     }

@@ -84,9 +84,9 @@ OrderedJson steps_json(const RunReport& run) {
 }
 
 OrderedJson run_json(const RunReport& run) {
-    return {{"backend", run.options.backend},
+    return {{"backend", to_string(run.options.backend)},
             {"comm", run.options.comm == Comm::mpi ? "mpi" : "threads"},
-            {"dtype", to_string(run.train.type)},
+            {"dtype", dtype_name(run.options)},
             {"optimizer", run.train.model.optimizer == OptimizerKind::sgd ? "sgd" : "adamw"},
             {"learning_rate", run.train.model.update.learning_rate},
             {"data", run.options.data},

@@ -12,6 +12,7 @@
 #include "runtime/environment.hpp"
 #include "runtime/program/run_text.hpp"
 #include "runtime/supported.hpp"
+#include "sim/error.hpp"
 #include "sim/json_report.hpp"
 #include "sim/sim.hpp"
 #include "traces/chrome_trace.hpp"
@@ -64,7 +65,7 @@ private:
 cli::ExitCode Program::run() {
     const Job job = runnable_job(options_, this_machine(environment_, ranks_asked_for(options_.job)));
     std::vector<BrokenRule> broken = check(job);
-    if (broken.empty()) broken = unsupported(job);
+    if (broken.empty()) broken = unsupported(job, options_.type);
     if (!broken.empty()) {
         if (speaks()) cli::print_broken_rules(broken);
         return cli::infeasible;
@@ -103,9 +104,16 @@ Listener Program::listener(const Plan& plan, const JobOptions& job) {
 }
 
 cli::ExitCode Program::run_plan(const Plan& plan) {
+    if (options_.backend == Backend::cuda && plan.ranks.count() > 1) {
+        throw InputError("--backend", "",
+                         fmt::format("cuda: the plan has {} ranks, and this program has no transport between GPUs; "
+                                     "valid is a plan of one rank",
+                                     plan.ranks.count()));
+    }
     const JobOptions job = job_options(plan);
     const Listener ears = listener(plan, job);
-    const Outcome outcome = session_ ? run_as_process(plan, job, *session_, ears) : run_as_threads(plan, job, ears);
+    Outcome outcome = session_ ? run_as_process(plan, job, *session_, ears) : run_as_threads(plan, job, ears);
+    if (options_.backend == Backend::cuda && !outcome.failure && speaks()) find_arrivals(plan, outcome);
     if (outcome.failure) {
         const cli::ExitCode code = tell_failure(plan, job.train, outcome);
         if (session_) session_->kill(code);

@@ -2,9 +2,12 @@
 
 #include <charconv>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "runtime/gpu.hpp"
+#include "runtime/supported.hpp"
 #include "sim/error.hpp"
 
 namespace foreshard::runtime {
@@ -66,11 +69,48 @@ void add_choice(CLI::App& app, const std::string& flag, const std::map<std::stri
     app.add_option_function<std::string>(flag, store, help)->check(CLI::IsMember(names))->group(group);
 }
 
+void add_dtype(CLI::App& app, RunOptions& options) {
+    const std::map<std::string, std::pair<ElementType, MathMode>> choices = {
+        {"fp32", {ElementType::fp32, MathMode::exact}},
+        {"fp64", {ElementType::fp64, MathMode::exact}},
+        {"tf32", {ElementType::fp32, MathMode::tf32}},
+        {"bf16", {ElementType::bf16, MathMode::exact}},
+    };
+    const auto store = [choices, &options](const std::string& name) {
+        std::tie(options.type, options.math) = choices.at(name);
+    };
+    app.add_option_function<std::string>("--dtype", store,
+                                         "Numbers that tensors are made of: fp32 (default), fp64; with --backend cuda "
+                                         "also bf16 (states in fp32), and tf32 for matrix products of fp32")
+        ->check(CLI::IsMember({"fp32", "fp64", "tf32", "bf16"}))
+        ->group(group);
+}
+
+/// What needs a GPU, asked of the processor.
+void check_backend(const RunOptions& options) {
+    if (options.backend == Backend::cuda) return;
+    if (options.type == ElementType::bf16 || options.math == MathMode::tf32) {
+        throw InputError("--dtype", "",
+                         fmt::format("{}: the processor computes in fp32 or fp64; take one of them, or --backend cuda",
+                                     options.type == ElementType::bf16 ? "bf16" : "tf32"));
+    }
+    if (options.cuda_graph) throw InputError("--cuda-graph", "", "needs --backend cuda");
+}
+
 }  // namespace
+
+std::string_view to_string(Backend backend) {
+    return backend == Backend::cuda ? "cuda" : "cpu";
+}
+
+std::string_view dtype_name(const RunOptions& options) {
+    return options.math == MathMode::tf32 ? "tf32" : to_string(options.type);
+}
 
 void add_run_flags(CLI::App& app, RunOptions& options) {
     add_job_flags(app, options.job);
-    app.add_option("--backend", options.backend, "Where it computes: cpu")->group(group);
+    add_choice(app, "--backend", {{"cpu", Backend::cpu}, {"cuda", Backend::cuda}}, options.backend,
+               "Where it computes: cpu (default), or cuda: an NVIDIA GPU");
     add_choice(app, "--comm", {{"threads", Comm::threads}, {"mpi", Comm::mpi}}, options.comm,
                "threads (default): all ranks in this process; mpi: started by mpirun");
     app.add_option("--iterations", options.iterations, "Steps to run after the warm-up (default 10, with --check 2)")
@@ -79,8 +119,9 @@ void add_run_flags(CLI::App& app, RunOptions& options) {
     app.add_option("--warmup", options.warmup, "Steps before, which no figure counts (default 2, with --check 0)")
         ->check(CLI::Range(0, 1'000'000))
         ->group(group);
-    add_choice(app, "--dtype", {{"fp32", ElementType::fp32}, {"fp64", ElementType::fp64}}, options.type,
-               "Numbers that tensors are made of (default fp32)");
+    add_dtype(app, options);
+    app.add_flag("--cuda-graph", options.cuda_graph, "Capture every step as a CUDA graph; with --backend cuda")
+        ->group(group);
     app.add_flag("--check", options.check, "Compare loss, gradients and weights with the same training on one rank")
         ->group(group);
     app.add_option("--inject-fault", options.inject_fault,
@@ -112,6 +153,7 @@ void add_run_flags(CLI::App& app, RunOptions& options) {
 }
 
 Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
+    check_backend(options);
     cli::JobFlags flags = options.job;
     std::vector<std::string> assumed;
     if (!flags.request.cluster) {
@@ -123,8 +165,9 @@ Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
         assumed.emplace_back("software: foreshard, the runtime's own profile");
     }
     if (!flags.request.precision) {
-        flags.request.precision = "fp32";
-        assumed.emplace_back("precision: fp32, which the runtime computes in");
+        const auto precision = std::string(to_string(plan_precision(options.type)));
+        flags.request.precision = precision;
+        assumed.push_back("precision: " + precision + ", which the runtime computes in");
     }
     Job job = job_from(flags);
     job.assumptions.insert(job.assumptions.end(), assumed.begin(), assumed.end());
@@ -132,11 +175,11 @@ Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
 }
 
 TrainOptions train_options(const RunOptions& options, const Job& job) {
-    if (options.backend != "cpu") {
-        throw InputError("--backend", "",
-                         fmt::format("{} is not available in this build; valid: cpu", options.backend));
-    }
     TrainOptions train;
+    if (options.backend == Backend::cuda) {
+        const GraphCapture capture = options.cuda_graph ? GraphCapture::on : GraphCapture::off;
+        train.device = gpu_devices({options.type, options.math, capture});
+    }
     train.steps = options.iterations.value_or(options.check ? 2 : 10);
     train.warmup = options.warmup.value_or(options.check ? 0 : 2);
     train.type = options.type;

@@ -8,16 +8,19 @@
 
 namespace foreshard::runtime {
 
+enum class Backend : std::uint8_t { cpu, cuda };
 enum class Comm : std::uint8_t { threads, mpi };
 
 /// What foreshard-run is asked for.
 struct RunOptions {
     cli::JobFlags job;
-    std::string backend = "cpu";
+    Backend backend = Backend::cpu;
     Comm comm = Comm::threads;
     std::optional<int> iterations;  ///< default 10, with --check 2
     std::optional<int> warmup;      ///< default 2, with --check 0
     ElementType type = ElementType::fp32;
+    MathMode math = MathMode::exact;
+    bool cuda_graph = false;
     bool check = false;
     std::optional<std::string> inject_fault;
     std::optional<std::string> optimizer;  ///< default adamw, with --check sgd
@@ -29,6 +32,10 @@ struct RunOptions {
     double timeout_s = 300.0;
     std::string command;
 };
+
+std::string_view to_string(Backend backend);
+/// As --dtype has it.
+std::string_view dtype_name(const RunOptions& options);
 
 /// Declares all flags on the program; parsing fills `options`, which must outlive it.
 void add_run_flags(CLI::App& app, RunOptions& options);

@@ -14,7 +14,7 @@ std::string head_line(const RunReport& run) {
     const ParallelPlan& plan = run.plan.job.plan;
     return fmt::format("{} on {} ranks (tp {}, dp {}, pp {}), schedule {}, {} micro-batches, {}, {}\n",
                        run.plan.job.model.name, run.plan.ranks.count(), plan.tp, plan.dp, plan.pp,
-                       run.plan.schedule.name, run.plan.graph.microbatches, to_string(run.train.type),
+                       run.plan.schedule.name, run.plan.graph.microbatches, dtype_name(run.options),
                        run.options.comm == Comm::mpi ? "MPI processes" : "threads");
 }
 

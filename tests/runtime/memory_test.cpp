@@ -28,15 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Plans, CountedBuffers,
                                                           Layout{1, false, 2, "1f1b"}, Layout{1, false, 2, "zb-h1"}),
                                           testing::Values("none", "selective", "full")));
 
-TEST_P(CountedBuffers, AreTheMeasuredOnes) {
-    const auto& [model, layout, recompute] = GetParam();
-    JobRequest request = small_request(model, layout.tp);
-    request.gpus = layout.tp * layout.pp;
-    request.sp = layout.sequence_parallel;
-    request.pp = layout.pp;
-    request.schedule = layout.schedule;
-    request.recompute = recompute;
-    const Job job = foreshard::test::valid_job(request);
+void expect_measured(const Job& job) {
     RunOptions options;
     options.type = ElementType::fp32;
     const StepResult result = run_steps(job, options);
@@ -59,6 +51,36 @@ TEST_P(CountedBuffers, AreTheMeasuredOnes) {
     EXPECT_EQ(result.left.of(MemoryKind::weights), plan.states.front().weights);
     EXPECT_EQ(result.left.of(MemoryKind::gradients), plan.states.front().gradients);
     EXPECT_EQ(result.left.of(MemoryKind::optimizer), plan.states.front().optimizer);
+}
+
+TEST_P(CountedBuffers, AreTheMeasuredOnes) {
+    const auto& [model, layout, recompute] = GetParam();
+    JobRequest request = small_request(model, layout.tp);
+    request.gpus = layout.tp * layout.pp;
+    request.sp = layout.sequence_parallel;
+    request.pp = layout.pp;
+    request.schedule = layout.schedule;
+    request.recompute = recompute;
+    expect_measured(foreshard::test::valid_job(request));
+}
+
+/// The same with attention in one op, whose numbers are those of the ops with a score matrix.
+TEST(FlashAttention, GivesTheGradientsAndHoldsTheBuffersThatAreCounted) {
+    for (const char* model : {"gpt-tiny", "llama-tiny", "bert-tiny"}) {
+        for (const char* recompute : {"none", "full"}) {
+            JobRequest request = small_request(model, 2);
+            request.sp = true;
+            request.recompute = recompute;
+            Job job = foreshard::test::valid_job(request);
+            const StepResult expected = run_steps(job);
+            job.software.structure.attention = AttentionKernel::flash;
+            const StepResult found = run_steps(job);
+            EXPECT_NE(std::find(found.ops.begin(), found.ops.end(), "flash_attention_grad"), found.ops.end());
+            EXPECT_NEAR(found.loss, expected.loss, 1e-12 * expected.loss);
+            EXPECT_LT(largest_difference(found.gradients, expected.gradients), 1e-10) << model << " " << recompute;
+            expect_measured(job);
+        }
+    }
 }
 
 /// What is saved from forward to backward is what the ops say.
