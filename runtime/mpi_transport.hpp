@@ -22,6 +22,7 @@ public:
     Met barrier(Channel channel, std::span<const int> group) override;
     void abort(const std::string& reason) override { alarm_.raise(reason); }
     std::string waits() { return alarm_.waits(); }
+    void check() { alarm_.check(); }
 
 private:
     /// What a member tells the others.

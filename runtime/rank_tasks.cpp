@@ -128,8 +128,23 @@ Met RankTasks::send(std::int32_t id, const Task& task, const Meeting& meeting) {
     spoil_if_asked(id, whole);
     const std::span<const std::byte> data = whole.bytes.first(whole.bytes.size() / (id == shortened_ ? 2 : 1));
     const Met met = transport_.send(meeting.channel, meeting.peer, data);
-    model_.sent(task.stage, task.microbatch, direction_of(task));
+    if (!in_group_) model_.sent(task.stage, task.microbatch, direction_of(task));
     return met;
+}
+
+void RankTasks::begin_group() {
+    in_group_ = true;
+    transport_.begin_group();
+}
+
+void RankTasks::end_group() {
+    transport_.end_group();
+    in_group_ = false;
+}
+
+void RankTasks::finish(std::int32_t id) {
+    const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+    if (task.kind == TaskKind::send) model_.sent(task.stage, task.microbatch, direction_of(task));
 }
 
 Met RankTasks::receive(const Task& task, const Meeting& meeting) {

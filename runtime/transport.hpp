@@ -90,7 +90,7 @@ public:
     /// differ in any way. `mine` may lie in its place in `all`.
     virtual Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine,
                            Elements all) = 0;
-    /// `mine` gets the sum of its part (shard_of) of every member's `all`; it may lie in `all`.
+    /// `mine` gets the sum of its part (shard_of) of every member's `all`; it may lie in its place in `all`.
     virtual Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) = 0;
     virtual Met barrier(Channel channel, std::span<const int> group) = 0;
 

@@ -17,6 +17,8 @@ namespace {
 
 namespace files = std::filesystem;
 
+constexpr const char* once = ".once";
+
 /// Any text as part of a file's name, two texts never the same.
 std::string file_name(const std::string& text) {
     std::string name;
@@ -40,16 +42,19 @@ public:
     }
     ~Impl();
 
-    void set(const std::string& key, std::span<const std::byte> value) { write(key, value); }
+    void set(const std::string& key, std::span<const std::byte> value, int reads) {
+        write(reads == 1 ? key + once : key, value);
+    }
     std::vector<std::byte> get(const std::string& key, std::chrono::duration<double> timeout);
     void fail(int rank, const std::string& reason);
+    void check_failure() const;
     std::string where() const { return folder_.string(); }
 
 private:
     files::path path_of(const std::string& key) const { return folder_ / (prefix_ + file_name(key)); }
     void write(const std::string& key, std::span<const std::byte> value);
     static bool read(const files::path& path, std::vector<std::byte>& value);
-    void check_failure() const;
+    static bool take(const files::path& path, std::vector<std::byte>& value);
 
     files::path folder_;
     std::string prefix_;
@@ -75,6 +80,7 @@ void FileStore::Impl::write(const std::string& key, std::span<const std::byte> v
         throw TransportError(rank_, fmt::format("rank {} cannot write {}: {}", rank_, path.string(),
                                                 error ? error.message() : "is the folder there and writable?"));
     }
+    if (key.ends_with(once)) return;
     const std::lock_guard<std::mutex> held(mutex_);
     written_.push_back(path);
 }
@@ -86,6 +92,14 @@ bool FileStore::Impl::read(const files::path& path, std::vector<std::byte>& valu
     in.seekg(0);
     in.read(reinterpret_cast<char*>(value.data()), static_cast<std::streamsize>(value.size()));
     return !in.fail();
+}
+
+/// Of what is read once the reader removes the file: the writer may have ended by then.
+bool FileStore::Impl::take(const files::path& path, std::vector<std::byte>& value) {
+    if (!read(path, value)) return false;
+    std::error_code ignored;
+    files::remove(path, ignored);
+    return true;
 }
 
 void FileStore::Impl::check_failure() const {
@@ -101,7 +115,7 @@ std::vector<std::byte> FileStore::Impl::get(const std::string& key, std::chrono:
     const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
     std::chrono::milliseconds pause{1};
     std::vector<std::byte> value;
-    while (!read(path_of(key), value)) {
+    while (!read(path_of(key), value) && !take(path_of(key + once), value)) {
         check_failure();
         if (Clock::now() >= deadline) {
             throw TransportError(rank_, fmt::format("rank {}: nobody wrote {} within {:g} s. Do all hosts see this "
@@ -135,13 +149,14 @@ FileStore::~FileStore() = default;
 Store FileStore::store() {
     Store store;
     Impl& impl = *impl_;
-    store.set = [&impl](const std::string& key, std::span<const std::byte> value, int /*reads*/) {
-        impl.set(key, value);
+    store.set = [&impl](const std::string& key, std::span<const std::byte> value, int reads) {
+        impl.set(key, value, reads);
     };
     store.get = [&impl](const std::string& key, std::chrono::duration<double> timeout) {
         return impl.get(key, timeout);
     };
     store.fail = [&impl](int rank, const std::string& reason) { impl.fail(rank, reason); };
+    store.check = [&impl] { impl.check_failure(); };
     store.where = impl.where();
     return store;
 }

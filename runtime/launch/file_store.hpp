@@ -12,7 +12,8 @@ class FileStore {
 public:
     /// @throws TransportError when the folder cannot be written to
     FileStore(const std::string& folder, const std::string& run_id, int rank);
-    /// Removes the files that this process wrote and nobody reads any more. All ranks should have met before.
+    /// Removes the files that this process wrote for several readers; what one reads it removes itself. All ranks
+    /// should have met before.
     ~FileStore();
     FileStore(const FileStore&) = delete;
     FileStore& operator=(const FileStore&) = delete;

@@ -60,11 +60,17 @@ void meet(const Store& store, const std::string& name, int rank, int ranks, std:
     const auto place = [&](int r) { return fmt::format("{}.here.{}", name, r); };
     if (rank != 0) {
         store.set(place(rank), {}, 1);
-        store.get(name + ".go", timeout);
+        store.get(fmt::format("{}.go.{}", name, rank), timeout);
         return;
     }
-    for (int r = 1; r < ranks; ++r) store.get(place(r), timeout);
-    if (ranks > 1) store.set(name + ".go", {}, ranks - 1);
+    for (int r = 1; r < ranks; ++r) {
+        try {
+            store.get(place(r), timeout);
+        } catch (const TransportError& error) {
+            throw TransportError(error.rank(), fmt::format("{} (rank 0 waited for rank {})", error.what(), r));
+        }
+    }
+    for (int r = 1; r < ranks; ++r) store.set(fmt::format("{}.go.{}", name, r), {}, 1);
 }
 
 }  // namespace foreshard::runtime

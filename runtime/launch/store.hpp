@@ -18,6 +18,8 @@ struct Store {
     std::function<std::vector<std::byte>(const std::string& key, std::chrono::duration<double> timeout)> get;
     /// Ends the job: calls that wait, and all later ones, throw with this reason. Never throws.
     std::function<void(int rank, const std::string& reason)> fail;
+    /// @throws TransportError when the job has failed
+    std::function<void()> check;
     /// Rank 0's clock; empty when the store does not tell it.
     std::function<Clock::time_point()> clock;
     std::string where;  ///< "node03:29500", or a folder

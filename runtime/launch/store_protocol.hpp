@@ -15,7 +15,7 @@ enum class StoreCall : std::uint32_t {
     hello,    ///< first of a connection: key is the run id, number the rank
     set,      ///< number: how often the value is read before it is dropped, 0 for never
     get,      ///< answered when the key is there
-    clock,    ///< answered with the server's clock in number
+    clock,    ///< answered with the server's clock in number, or with `failed`
     fail,     ///< value is the reason, number the rank: from now on every get is answered with `failed`
     bye,      ///< last of a connection
     ok,       ///< answer

@@ -175,6 +175,7 @@ void StoreServer::Impl::handle(Connection& connection, const StoreHeader& header
             connection.awaited = std::move(key);
             return;
         case StoreCall::clock:
+            if (failed_) return answer(connection, StoreCall::failed, failed_rank_, bytes_of(reason_));
             return answer(connection, StoreCall::ok, Clock::now().time_since_epoch().count(), {});
         case StoreCall::fail:
             fail(static_cast<int>(header.number), text_of(value));

@@ -75,6 +75,10 @@ std::string StoreSession::waits() {
     return impl_->transport.waits();
 }
 
+void StoreSession::check() {
+    impl_->backend.store().check();
+}
+
 std::string StoreSession::where() const {
     return impl_->backend.tcp ? impl_->backend.tcp->store().where : impl_->backend.file->store().where;
 }

@@ -25,6 +25,7 @@ public:
     const LaunchEnvironment& launch() const;
     ClockOffset measure_clock();
     std::string waits();
+    void check();  ///< @throws TransportError when the job has failed
     std::string where() const;
 
 private:

@@ -157,6 +157,7 @@ Store TcpStore::store() {
         return impl.get(key, timeout);
     };
     store.fail = [&impl](int rank, const std::string& reason) { impl.fail(rank, reason); };
+    store.check = [&impl] { impl.clock(); };
     store.clock = [&impl] { return impl.clock(); };
     store.where = impl.where();
     return store;
