@@ -94,6 +94,29 @@ TEST(PlanSequence, EveryPlanOfTheCoveringSetKeepsTheRules) {
     EXPECT_GT(groups_found, 100);
 }
 
+/// With f = 1 and a whole backward of 2, the second to last stage of 1F1B has done a forward when the last one has done
+/// a backward: from the first backward to the last forward they exchange both in one group.
+TEST(MessageGroups, SteadyStateOf1f1bSendsForwardAndReceivesBackwardTogether) {
+    constexpr int m = 8;
+    JobRequest request = foreshard::test::tiny_request(2, m);
+    request.schedule = std::string("1f1b");
+    const Job job = foreshard::test::valid_job(request);
+    const TaskGraph graph = lower(job, make_schedule(job));
+    const std::vector<std::int32_t> groups = message_groups(graph, issue_order(graph));
+    int pairs = 0;
+    for (std::size_t first = 0; first < groups.size(); ++first) {
+        if (groups[first] < 0) continue;
+        const Task& a = graph.tasks[first];
+        const Task& b = graph.tasks[static_cast<std::size_t>(groups[first])];
+        EXPECT_NE(a.kind, b.kind);
+        EXPECT_NE(a.pass == Pass::forward, b.pass == Pass::forward);
+        EXPECT_EQ(graph.stream_of(static_cast<std::int32_t>(first)).peer, graph.stream_of(groups[first]).peer);
+        ++pairs;
+    }
+    EXPECT_EQ(pairs % 2, 0) << "both ranks group the same messages";
+    EXPECT_GE(pairs / 2, m - 3);
+}
+
 /// A plan whose issue is spoiled must be found out, or the test above says nothing.
 class SpoiledPlan : public testing::Test {
 protected:
