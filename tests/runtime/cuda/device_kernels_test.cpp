@@ -291,7 +291,7 @@ TEST_P(DeviceKernels, Optimizers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, DeviceKernels, testing::ValuesIn(device_cases()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& of) { return of.param.name; });
 
 }  // namespace
 }  // namespace foreshard::runtime::test
