@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/carrier.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/trainer.hpp"
 
 /// GPUs as devices of ranks, where the program has them.
@@ -17,5 +19,14 @@ struct GpuRequest {
 /// Devices for ranks of this process, which share a GPU.
 /// @throws InputError naming what is missing: a build with CUDA, a driver, a GPU
 DeviceMaker gpu_devices(const GpuRequest& request);
+
+/// A device for benchmarks. @throws InputError as above
+std::unique_ptr<Device> bench_gpu(const GpuRequest& request);
+
+/// Moves data between ranks that share a GPU (cuda/virtual_carrier.hpp). @throws InputError in a build without CUDA
+Carrier gpu_carrier();
+
+/// Precondition: there is such a GPU.
+GpuInfo gpu_info(int ordinal);
 
 }  // namespace foreshard::runtime

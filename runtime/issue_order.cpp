@@ -4,6 +4,7 @@
 #include <queue>
 #include <span>
 #include <stdexcept>
+#include <tuple>
 
 namespace foreshard::runtime {
 
@@ -36,12 +37,12 @@ public:
 
     std::vector<std::int32_t> take_all() {
         for (std::int32_t task = 0; task < static_cast<std::int32_t>(graph_.tasks.size()); ++task) {
-            if (node_of(task) == task && open_[at(task)] == 0) ready_.push({0, task});
+            if (node_of(task) == task && open_[at(task)] == 0) push(task);
         }
         std::vector<std::int32_t> order;
         order.reserve(graph_.tasks.size());
         while (!ready_.empty()) {
-            const std::int32_t node = ready_.top().second;
+            const std::int32_t node = std::get<2>(ready_.top());
             ready_.pop();
             for (const std::int32_t member : members_of(node)) order.push_back(member);
             release(node);
@@ -51,7 +52,9 @@ public:
     }
 
 private:
-    using Ready = std::pair<std::int64_t, std::int32_t>;  ///< start, node
+    using Ready = std::tuple<std::int64_t, bool, std::int32_t>;  ///< start, whether it is no communication, node
+
+    void push(std::int32_t node) { ready_.push({start_[at(node)], graph_.tasks[at(node)].comm < 0, node}); }
 
     std::int32_t node_of(std::int32_t task) const {
         const std::int32_t comm = graph_.tasks[at(task)].comm;
@@ -72,7 +75,7 @@ private:
         const std::int64_t end = start_[at(node)] + unit_time(graph_.tasks[at(node)]);
         for (const std::int32_t next : successors_[at(node)]) {
             start_[at(next)] = std::max(start_[at(next)], end);
-            if (--open_[at(next)] == 0) ready_.push({start_[at(next)], next});
+            if (--open_[at(next)] == 0) push(next);
         }
     }
 

@@ -11,7 +11,7 @@ namespace foreshard::runtime {
 /// dependencies and, for members of one comm, those of all members, which stand side by side. Ranks that each issue
 /// their share in this order meet in the same order on every communicator, and cannot wait for each other in a ring.
 /// Among what could come next, what starts first where passes take a unit of time (a whole backward two) and nothing
-/// else takes any; then the smaller id.
+/// else takes any; then communication, so that messages that can go together stand together; then the smaller id.
 /// @throws std::logic_error when tasks wait for each other in a ring
 std::vector<std::int32_t> issue_order(const TaskGraph& graph);
 
@@ -21,6 +21,7 @@ struct Issue {
     int queue = 0;
     std::vector<std::int32_t> waits;  ///< tasks on other queues, each needed: no other wait, here or earlier, covers it
     bool awaited = false;             ///< a task on another queue waits for this one
+    bool grouped_with_next = false;   ///< both are messages that are issued as one group (comm/message_groups.hpp)
 };
 
 struct IssueList {

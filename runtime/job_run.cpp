@@ -61,7 +61,7 @@ private:
 /// Calls listener.stuck when the process is told to end.
 class TerminationWatch {
 public:
-    TerminationWatch(WaitingRoom& room, MpiSession& session, const Outcome& outcome, const Listener& listener)
+    TerminationWatch(WaitingRoom& room, const ProcessGroup& group, const Outcome& outcome, const Listener& listener)
         : thread_([&](const std::stop_token& stop) {
               sigset_t signals;
               sigemptyset(&signals);
@@ -69,8 +69,8 @@ public:
               const timespec moment{0, 50'000'000};
               while (!stop.stop_requested()) {
                   if (sigtimedwait(&signals, nullptr, &moment) != SIGTERM || !listener.stuck) continue;
-                  const int rank = session.transport().rank();
-                  const std::string waits = session.waits();
+                  const int rank = group.transport.rank();
+                  const std::string waits = group.waits();
                   Outcome told = outcome;
                   told.failure = Failure{
                       rank, fmt::format("rank {} was told to end, as happens when another process is lost; it waited "
@@ -93,7 +93,7 @@ Outcome run_as_threads(const Plan& plan, const JobOptions& options, const Listen
     outcome.clocks.resize(static_cast<std::size_t>(ranks));
     const Reference reference =
         options.check ? run_reference(plan.job, options.train, steps_run(plan, options.train)) : Reference{};
-    ThreadsWorld world(ranks, options.timeout);
+    ThreadsWorld world(ranks, options.timeout, options.carrier);
     name_tasks(world.room(), plan.graph);
     const Watch watch(world.room(), outcome, listener);
     try {
@@ -109,12 +109,13 @@ Outcome run_as_threads(const Plan& plan, const JobOptions& options, const Listen
     return outcome;
 }
 
-Outcome run_as_process(const Plan& plan, const JobOptions& options, MpiSession& session, const Listener& listener) {
-    Transport& transport = session.transport();
+Outcome run_as_process(const Plan& plan, const JobOptions& options, const ProcessGroup& group,
+                       const Listener& listener) {
+    Transport& transport = group.transport;
     if (transport.size() != plan.ranks.count()) {
-        throw InputError("mpirun", "",
-                         fmt::format("{} processes, but the plan has {} ranks: start it with mpirun -np {}",
-                                     transport.size(), plan.ranks.count(), plan.ranks.count()));
+        throw InputError("the job", "",
+                         fmt::format("{} processes, but the plan has {} ranks: start {} (mpirun -np {})",
+                                     transport.size(), plan.ranks.count(), plan.ranks.count(), plan.ranks.count()));
     }
     Outcome outcome;
     outcome.ranks.resize(1);
@@ -123,9 +124,9 @@ Outcome run_as_process(const Plan& plan, const JobOptions& options, MpiSession& 
     room.expect(1);
     const WaitingRoom::Guest guest(room, transport.rank());
     name_tasks(room, plan.graph);
-    const TerminationWatch watch(room, session, outcome, listener);
+    const TerminationWatch watch(room, group, outcome, listener);
     try {
-        const ClockOffset clock = session.measure_clock();
+        const ClockOffset clock = group.measure_clock();
         Reference reference;
         if (options.check && transport.rank() == 0) {
             reference = run_reference(plan.job, options.train, steps_run(plan, options.train));

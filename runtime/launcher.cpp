@@ -11,20 +11,28 @@ namespace {
 class Launch {
 public:
     Launch(const TaskGraph& graph, const IssueList& list, int rank, WaitingRoom& room, Device& device,
-           const Perform& perform, Recording recording)
+           const Perform& perform, Recording recording, const GroupCalls& group)
         : graph_(graph),
           list_(list),
           rank_(rank),
           room_(room),
           device_(device),
           perform_(perform),
+          group_(group),
           recorded_(recording == Recording::on),
           met_(recorded_ ? static_cast<std::size_t>(list.tasks) : 0) {}
 
     RankSpans run() {
         device_.begin_run(recorded_ ? Recording::on : Recording::off);
         fork();
-        for (const Issue& issue : list_.issues) issue_task(issue);
+        for (std::size_t i = 0; i < list_.issues.size(); ++i) {
+            if (list_.issues[i].grouped_with_next && group_.begin) {
+                issue_group(list_.issues[i], list_.issues[i + 1]);
+                ++i;
+            } else {
+                issue_task(list_.issues[i]);
+            }
+        }
         join();
         device_.end_run();
         return spans();
@@ -55,6 +63,33 @@ private:
     }
 
     void issue_task(const Issue& issue) {
+        begin(issue);
+        perform(issue.task);
+        end(issue);
+        device_.leave();
+    }
+
+    /// Both queues wait for what their message needs; then both messages are issued at a time.
+    void issue_group(const Issue& first, const Issue& second) {
+        begin(first);
+        begin(second);
+        guarded(first.task, [&] { group_.begin(); });
+        device_.use_queue(first.queue);
+        perform(first.task);
+        device_.use_queue(second.queue);
+        perform(second.task);
+        guarded(second.task, [&] { group_.end(); });
+        device_.use_queue(first.queue);
+        group_.finish(first.task);
+        end(first);
+        device_.use_queue(second.queue);
+        group_.finish(second.task);
+        end(second);
+        device_.leave();
+        device_.leave();
+    }
+
+    void begin(const Issue& issue) {
         {
             const WaitingRoom::Lock held = room_.lock();
             room_.now_at(issue.task);
@@ -63,16 +98,24 @@ private:
         for (const std::int32_t task : issue.waits) device_.wait(mark_of(task));
         device_.enter(range_name(graph_, issue.task));
         if (recorded_) device_.stamp(2 * mark_of(issue.task));
-        perform(issue.task);
+    }
+
+    void end(const Issue& issue) {
         if (recorded_) device_.stamp(2 * mark_of(issue.task) + 1);
-        device_.leave();
         if (issue.awaited) device_.record(mark_of(issue.task));
     }
 
     void perform(std::int32_t task) {
-        try {
+        guarded(task, [&] {
             const std::optional<Met> met = perform_(task);
             if (recorded_ && !device_.runs_behind()) met_[static_cast<std::size_t>(mark_of(task))] = met;
+        });
+    }
+
+    template <class Call>
+    void guarded(std::int32_t task, const Call& call) {
+        try {
+            call();
         } catch (const TransportError& error) {
             const bool own = error.rank() == rank_ && !room_.failure();
             fail(error.rank(), own ? fmt::format("{}, in {} of rank {}", error.what(), task_name(graph_, task), rank_)
@@ -110,6 +153,7 @@ private:
     WaitingRoom& room_;
     Device& device_;
     const Perform& perform_;
+    const GroupCalls& group_;
     bool recorded_;
     std::vector<std::optional<Met>> met_;  ///< per task
 };
@@ -125,8 +169,8 @@ std::string_view message_name(Lane lane) {
 }  // namespace
 
 RankSpans launch(const TaskGraph& graph, const IssueList& list, int rank, WaitingRoom& room, Device& device,
-                 const Perform& perform, Recording recording) {
-    return Launch(graph, list, rank, room, device, perform, recording).run();
+                 const Perform& perform, Recording recording, const GroupCalls& group) {
+    return Launch(graph, list, rank, room, device, perform, recording, group).run();
 }
 
 std::string range_name(const TaskGraph& graph, std::int32_t task) {

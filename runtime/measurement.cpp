@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/meeting.hpp"
+#include "runtime/transfer_time.hpp"
 
 namespace foreshard::runtime {
 
@@ -153,11 +154,13 @@ void find_arrivals(const Plan& plan, Outcome& outcome) {
             for (std::size_t run = 0; run < rank.runs.size(); ++run) {
                 if (rank.runs[run].spans.spans.empty()) continue;
                 TaskSpan& span = span_of(rank.rank, run, id);
-                Clock::time_point last = span.issued;
+                std::vector<MemberTimes> times;
+                times.reserve(members.size());
                 for (const MemberTask& member : members) {
-                    last = std::max(last, span_of(member.rank, run, member.task).issued);
+                    const TaskSpan& theirs = span_of(member.rank, run, member.task);
+                    times.push_back({theirs.issued, theirs.end});
                 }
-                span.start = std::min(last, span.end);
+                span.start = std::max(span.end - transfer_time(times), span.issued);
             }
         }
     }

@@ -56,8 +56,8 @@ struct Measurement {
 };
 
 /// Where a device runs behind, a rank's spans say when its queue reached a communication, not when the others' did:
-/// sets the start of each to the turn of its last member, so that what comes before is waiting. Precondition: all
-/// records are on one clock.
+/// sets the start of each so that from there to its end is the transfer (transfer_time.hpp), and what comes before is
+/// waiting. Precondition: all records are on one clock.
 void find_arrivals(const Plan& plan, Outcome& outcome);
 
 /// Precondition: outcome.failure is empty and at least one run is recorded.

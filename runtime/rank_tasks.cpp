@@ -138,8 +138,23 @@ Met RankTasks::send(std::int32_t id, const Task& task, const Meeting& meeting) {
     spoil_if_asked(id, whole);
     const std::span<const std::byte> data = whole.bytes.first(whole.bytes.size() / (id == shortened_ ? 2 : 1));
     const Met met = transport_.send(meeting.channel, meeting.peer, data);
-    model_.sent(task.stage, task.microbatch, direction_of(task));
+    if (!in_group_) model_.sent(task.stage, task.microbatch, direction_of(task));
     return met;
+}
+
+void RankTasks::begin_group() {
+    in_group_ = true;
+    transport_.begin_group();
+}
+
+void RankTasks::end_group() {
+    transport_.end_group();
+    in_group_ = false;
+}
+
+void RankTasks::finish(std::int32_t id) {
+    const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+    if (task.kind == TaskKind::send) model_.sent(task.stage, task.microbatch, direction_of(task));
 }
 
 Met RankTasks::receive(const Task& task, const Meeting& meeting) {
@@ -213,7 +228,7 @@ Met RankTasks::gather_shard(std::int32_t id, const Meeting& meeting) {
         shard.bytes = spoiled.span();
         spoil_if_asked(id, shard);
     }
-    const Met met = transport_.all_gather(meeting.channel, meeting.group, shard.bytes, whole.bytes);
+    const Met met = transport_.all_gather(meeting.channel, meeting.group, shard.bytes, whole);
     model_.end_gather(task.stage, task.group);
     return met;
 }
@@ -224,7 +239,7 @@ Met RankTasks::gather_pieces(int stage, Elements whole, const Meeting& meeting) 
     for (const Piece& piece : reductions_.shared_out[stage]) {
         const Elements all = part_of(whole, piece.elements);
         const Elements mine = own_part(all, meeting, transport_.rank());
-        const Met met = transport_.all_gather(meeting.channel, meeting.group, mine.bytes, all.bytes);
+        const Met met = transport_.all_gather(meeting.channel, meeting.group, mine.bytes, all);
         if (!first) first = met;
     }
     return first.value_or(Met{Clock::now()});
@@ -248,9 +263,9 @@ void RankTasks::make_whole() {
 
 void RankTasks::make_group_whole(int stage, int group, const Meeting& meeting) {
     transport_.all_gather(meeting.channel, meeting.group, model_.shard(stage, group).bytes,
-                          model_.begin_gather(stage, group).bytes);
+                          model_.begin_gather(stage, group));
     transport_.all_gather(meeting.channel, meeting.group, model_.gradient_shard(stage, group).bytes,
-                          model_.whole_gradients(stage, group).bytes);
+                          model_.whole_gradients(stage, group));
 }
 
 }  // namespace foreshard::runtime

@@ -18,6 +18,12 @@ public:
     /// See executor.hpp: Perform.
     std::optional<Met> perform(std::int32_t task);
 
+    /// Messages between the two are issued as one group; tensors that they send are kept until `finish`.
+    void begin_group();
+    void end_group();
+    /// After the group, for each of its tasks on its queue.
+    void finish(std::int32_t task);
+
     /// The graph is run again, for the steps from `step` on.
     void begin_run(int step) { first_step_ = step; }
 
@@ -62,6 +68,7 @@ private:
     std::map<std::int32_t, std::vector<std::int32_t>> completes_;  ///< reductions of what a pass completes
     std::map<std::int32_t, Elements> on_the_way_;                  ///< whole gradients, per reduction
     bool two_levels_ = false;
+    bool in_group_ = false;
     int first_step_ = 0;
     int step_ = -1;
     std::int32_t spoiled_ = -1;

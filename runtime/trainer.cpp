@@ -5,6 +5,7 @@
 #include <csignal>
 #include <thread>
 
+#include "runtime/comm/message_groups.hpp"
 #include "runtime/cpu/cpu_device.hpp"
 #include "runtime/exchange.hpp"
 #include "sim/spec/data_parallel.hpp"
@@ -43,7 +44,9 @@ RankTrainer::RankTrainer(const Plan& plan, const TrainOptions& options, Device& 
       tasks_(plan.job, plan.graph, plan.ranks, model_, transport),
       everyone_(all_ranks(transport)) {
     if (device.runs_behind() || options.issuing == Issuing::one_thread) {
-        issues_ = issue_list(plan.graph, plan.ranks.position(transport.rank()).pp, issue_order(plan.graph));
+        const std::vector<std::int32_t> order = issue_order(plan.graph);
+        issues_ = issue_list(plan.graph, plan.ranks.position(transport.rank()).pp, order);
+        group_messages(*issues_, message_groups(plan.graph, order));
     }
     const int steps = plan.graph.steps;
     runs_ = (options.warmup + options.steps + steps - 1) / steps;
@@ -81,7 +84,9 @@ RankSpans RankTrainer::run_graph(Recording recording) {
     const int rank = transport_.rank();
     const Perform perform_task = [this](std::int32_t task) { return perform(task); };
     if (issues_) {
-        RankSpans spans = launch(plan_.graph, *issues_, rank, room_, device_, perform_task, recording);
+        const GroupCalls group{[this] { tasks_.begin_group(); }, [this] { tasks_.end_group(); },
+                               [this](std::int32_t task) { tasks_.finish(task); }};
+        RankSpans spans = launch(plan_.graph, *issues_, rank, room_, device_, perform_task, recording, group);
         model_.memory().settle(issues_->queues);
         return spans;
     }

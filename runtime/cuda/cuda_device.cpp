@@ -6,6 +6,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/current_queue.hpp"
 #include "runtime/cuda/numbers.hpp"
 
 namespace foreshard::runtime::cuda {
@@ -48,7 +49,7 @@ int gpu_count() {
 
 CudaDevice::CudaDevice(const CudaOptions& options)
     : KernelDevice(options.type), options_(chosen(options)), blas_(options.math) {
-    add_streams(streams_, 0);
+    CudaDevice::use_queue(0);
 }
 
 /// What was issued may still use what goes away now.
@@ -74,6 +75,7 @@ void CudaDevice::end_run() {
 void CudaDevice::use_queue(int queue) {
     add_streams(streams_, queue);
     queue_ = queue;
+    set_current_queue(stream().get());
 }
 
 void CudaDevice::record(int mark) {

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/comm/message_groups.hpp"
+#include "runtime/cpu/cpu_device.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 #include "tests/runtime/cuda/emulated_device.hpp"
 #include "tests/support/jobs.hpp"
@@ -192,8 +194,8 @@ TEST(Launcher, TellsTheDeviceQueuesMarksAndTimes) {
     EXPECT_EQ(*(pass - 2), "0: enter 0F0");
     EXPECT_TRUE((pass - 1)->starts_with("0: stamp ")) << told;
     EXPECT_TRUE((pass + 1)->starts_with("0: stamp ")) << told;
-    EXPECT_EQ(*(pass + 2), "0: leave");
-    const std::string mark = *(pass + 3);
+    const std::string mark = *(pass + 2);
+    EXPECT_EQ(*(pass + 3), "0: leave");
     ASSERT_TRUE(mark.starts_with("0: record ")) << told;
     const auto sent = std::find_if(device.told.begin(), device.told.end(),
                                    [](const std::string& s) { return s.ends_with("enter 0SEND_F0"); });
@@ -245,6 +247,41 @@ TEST(Launcher, NamesRangesAsTorchDoes) {
     EXPECT_THAT(names[Lane::send_backward], testing::ElementsAre("1SEND_B0", "1SEND_B1"));
     EXPECT_THAT(names[Lane::recv_backward], testing::ElementsAre("0RECV_B0", "0RECV_B1"));
     EXPECT_THAT(names[Lane::compute], testing::IsSupersetOf({"0F0", "0B1", "1F1", "1B0"}));
+}
+
+/// What is done around messages that go together, in order.
+TEST(Launcher, GroupsMessages) {
+    JobRequest request = request_of(2, 1, 1, 8);
+    request.schedule = std::string("1f1b");
+    const Job job = foreshard::test::valid_job(request);
+    const TaskGraph graph = lower(job, make_schedule(job));
+    const std::vector<std::int32_t> order = issue_order(graph);
+    IssueList list = issue_list(graph, 0, order);
+    group_messages(list, message_groups(graph, order));
+    WaitingRoom room(std::chrono::seconds(10));
+    room.expect(1);
+    const WaitingRoom::Guest guest(room, 0);
+    const std::unique_ptr<Device> device = make_cpu_device(ElementType::fp32);
+    std::vector<std::string> log;
+    int performed = 0;
+    const GroupCalls group{[&] { log.emplace_back("begin"); }, [&] { log.emplace_back("end"); },
+                           [&](std::int32_t task) { log.push_back("finish " + task_name(graph, task)); }};
+    const Perform perform = [&](std::int32_t task) -> std::optional<Met> {
+        ++performed;
+        if (!log.empty() && log.back() != "end" && !log.back().starts_with("finish"))
+            log.push_back(task_name(graph, task));
+        return std::nullopt;
+    };
+    launch(graph, list, 0, room, *device, perform, Recording::off, group);
+    EXPECT_EQ(performed, list.tasks);
+    ASSERT_EQ(log.size() % 6, 0U);
+    ASSERT_GE(log.size(), 6U);
+    for (std::size_t i = 0; i < log.size(); i += 6) {
+        EXPECT_EQ(log[i], "begin");
+        EXPECT_EQ(log[i + 3], "end");
+        EXPECT_EQ(log[i + 4], "finish " + log[i + 1]);
+        EXPECT_EQ(log[i + 5], "finish " + log[i + 2]);
+    }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/transfer_time.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace foreshard::runtime {
@@ -43,7 +44,7 @@ TEST(Measurement, ArrivalsAreTheTurnsOfTheLastMembers) {
         for (std::size_t i = 0; i < spans.spans.size(); ++i) {
             const auto task = spans.first_task + static_cast<std::int32_t>(i);
             const std::int32_t comm = graph.tasks[static_cast<std::size_t>(task)].comm;
-            Clock::time_point expected = turn(rank, task);
+            std::vector<MemberTimes> times = {{turn(rank, task), spans.spans[i].end}};
             if (comm >= 0) {
                 const auto members = graph.members_of(comm);
                 for (int other = 0; other < 4; ++other) {
@@ -53,16 +54,27 @@ TEST(Measurement, ArrivalsAreTheTurnsOfTheLastMembers) {
                             members.size() == 1 ? ranks.position(other).pp == ranks.position(rank).pp : same_replica;
                         const TaskRange range = tasks_of(graph, ranks.position(other).pp);
                         if (!meets || member < range.first || member >= range.last) continue;
-                        expected = std::max(expected, turn(other, member));
+                        times.push_back({turn(other, member), turn(other, member) + milliseconds(25)});
                     }
                 }
             }
-            expected = std::min(expected, spans.spans[i].end);
+            const Clock::time_point expected =
+                comm < 0 ? turn(rank, task) : std::max(spans.spans[i].end - transfer_time(times), turn(rank, task));
             EXPECT_EQ(spans.spans[i].start, expected) << "rank " << rank << ", " << task_name(graph, task);
             later += spans.spans[i].start > spans.spans[i].issued ? 1 : 0;
         }
     }
     EXPECT_GT(later, 4);
+}
+
+TEST(TransferTime, CountsFromTheLastArrivalToTheFirstEnd) {
+    const auto at = [](int ms) { return Clock::time_point(milliseconds(ms)); };
+    const std::vector<MemberTimes> members = {{at(0), at(100)}, {at(70), at(101)}, {at(20), at(99)}};
+    EXPECT_EQ(transfer_time(members), milliseconds(29));
+    // Clocks that are set against each other within a microsecond may say so.
+    const std::vector<MemberTimes> skewed = {{at(0), at(50)}, {at(51), at(60)}};
+    EXPECT_EQ(transfer_time(skewed), milliseconds(0));
+    EXPECT_EQ(transfer_time({}), milliseconds(0));
 }
 
 }  // namespace

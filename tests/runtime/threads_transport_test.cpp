@@ -79,7 +79,7 @@ TEST(ThreadsTransport, ReduceScatterThenAllGatherIsAnAllReduce) {
                 all.subspan(static_cast<std::size_t>(mine.begin) * 8, static_cast<std::size_t>(mine.size()) * 8);
             transport.reduce_scatter(dp_channel, everyone(transport), {all, ElementType::fp64},
                                      {part, ElementType::fp64});
-            transport.all_gather(dp_channel, everyone(transport), part, all);
+            transport.all_gather(dp_channel, everyone(transport), part, {all, ElementType::fp64});
             for (int i = 0; i < count; ++i) {
                 EXPECT_EQ(values[static_cast<std::size_t>(i)], sum_in_rank_order(ranks, i));
             }
