@@ -58,16 +58,21 @@ private:
     std::jthread thread_;
 };
 
-/// Calls listener.stuck when the process is told to end.
-class TerminationWatch {
+/// Ends communication of all ranks when this one has failed, since threads of it may wait for other ranks that wait for
+/// it; calls listener.stuck when the process is told to end.
+class ProcessWatch {
 public:
-    TerminationWatch(WaitingRoom& room, const ProcessGroup& group, const Outcome& outcome, const Listener& listener)
+    ProcessWatch(WaitingRoom& room, const ProcessGroup& group, const Outcome& outcome, const Listener& listener)
         : thread_([&](const std::stop_token& stop) {
               sigset_t signals;
               sigemptyset(&signals);
               sigaddset(&signals, SIGTERM);
               const timespec moment{0, 50'000'000};
+              bool aborted = false;
               while (!stop.stop_requested()) {
+                  const std::optional<Failure> failure = room.failure();
+                  if (failure && !aborted) group.transport.abort(failure->reason);
+                  aborted = failure.has_value();
                   if (sigtimedwait(&signals, nullptr, &moment) != SIGTERM || !listener.stuck) continue;
                   const int rank = group.transport.rank();
                   const std::string waits = group.waits();
@@ -124,7 +129,7 @@ Outcome run_as_process(const Plan& plan, const JobOptions& options, const Proces
     room.expect(1);
     const WaitingRoom::Guest guest(room, transport.rank());
     name_tasks(room, plan.graph);
-    const TerminationWatch watch(room, group, outcome, listener);
+    const ProcessWatch watch(room, group, outcome, listener);
     try {
         const ClockOffset clock = group.measure_clock();
         Reference reference;

@@ -66,7 +66,6 @@ private:
         begin(issue);
         perform(issue.task);
         end(issue);
-        device_.leave();
     }
 
     /// Both queues wait for what their message needs; then both messages are issued at a time.
@@ -85,8 +84,6 @@ private:
         device_.use_queue(second.queue);
         group_.finish(second.task);
         end(second);
-        device_.leave();
-        device_.leave();
     }
 
     void begin(const Issue& issue) {
@@ -102,6 +99,7 @@ private:
 
     void end(const Issue& issue) {
         if (recorded_) device_.stamp(2 * mark_of(issue.task) + 1);
+        device_.leave();
         if (issue.awaited) device_.record(mark_of(issue.task));
     }
 

@@ -68,8 +68,21 @@ void CommunicatorSet::make_all(const ncclUniqueId& id, int ranks, const std::vec
 CommunicatorSet::~CommunicatorSet() {
     const std::lock_guard<std::mutex> held(mutex_);
     if (aborted_) return;
-    for (const auto& [name, handle] : mine_) ncclCommDestroy(handle);
-    if (world_ != nullptr) ncclCommDestroy(world_);
+    // All ranks of a host come to this in the same order; a rank that is lost must not keep the others.
+    constexpr std::chrono::seconds patience{10};
+    std::vector<ncclComm_t> handles;
+    handles.reserve(mine_.size() + 1);
+    for (const auto& [name, handle] : mine_) handles.push_back(handle);
+    if (world_ != nullptr) handles.push_back(world_);
+    for (const ncclComm_t handle : handles) ncclCommFinalize(handle);
+    for (const ncclComm_t handle : handles) {
+        const bool ended = await_issue(handle, patience, [] {}) == ncclSuccess;
+        if (ended) {
+            ncclCommDestroy(handle);
+        } else {
+            ncclCommAbort(handle);
+        }
+    }
 }
 
 void CommunicatorSet::settle(ncclComm_t made, ncclResult_t status, const std::string& what) {

@@ -79,6 +79,8 @@ public:
     Impl(const NcclGround& told, const std::vector<Communicator>& list)
         : ground(told), version(library_version()), device(take_device(told.local_rank, version)) {
         const GpuSharing sharing = gpu_sharing(places_of_all(ground.control, place_of(device)), version);
+        // Kernels of all communicators start in the order of issue, which all ranks share.
+        setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
         if (sharing == GpuSharing::shared) setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
         const ncclUniqueId id = shared_id(ground.control);
         communicators.emplace(id, ground.control.rank(), ground.control.size(), list, ground.timeout,

@@ -93,6 +93,9 @@ std::optional<Failure> Watchdog::look() {
 void Watchdog::run(const std::stop_token& stop) {
     constexpr std::chrono::milliseconds pause{200};
     cudaSetDevice(device_);
+    // Asking for events must not spoil a capture on the launch thread.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal;
+    cudaThreadExchangeStreamCaptureMode(&mode);
     std::mutex sleeping;
     while (!stop.stop_requested()) {
         if (const auto found = look()) return fail(*found);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "runtime/exchange.hpp"
 #include "sim/error.hpp"
@@ -85,7 +86,10 @@ ProcessGroup Processes::group() {
 
 void Processes::describe(Environment& environment) const {
     if (mpi_) environment.mpi = mpi_->library();
-    if (nccl_) environment.nccl = nccl_->library();
+    if (nccl_) {
+        environment.nccl = nccl_->library();
+        environment.variables = recorded_variables(environ);  // opening it may set some
+    }
     environment.launcher = launcher_;
 }
 

@@ -122,6 +122,10 @@ cli::ExitCode Program::run_plan(const Plan& plan) {
                                      "one GPU) or nccl (a GPU each)",
                                      plan.ranks.count()));
     }
+    if (options_.cuda_graph && options_.comm == Comm::virtual_ranks && plan.ranks.count() > 1) {
+        throw InputError("--cuda-graph", "",
+                         "streams of several virtual ranks are not captured together; leave it out");
+    }
     processes_.open_nccl(plan);
     processes_.describe(environment_);
     if (options_.calibrate) return calibrate_plan(plan);

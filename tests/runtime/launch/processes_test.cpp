@@ -131,6 +131,43 @@ TEST_F(Processes, CalibrateTogether) {
     EXPECT_TRUE(reduced);
 }
 
+/// Blocks of shell in docs/cluster.md.
+std::vector<std::string> documented_scripts() {
+    std::istringstream lines(read_file(fs::path(FORESHARD_SOURCE_DIR) / "docs" / "cluster.md"));
+    std::vector<std::string> scripts;
+    std::string line;
+    bool inside = false;
+    while (std::getline(lines, line)) {
+        if (line == "```sh") scripts.emplace_back();
+        if (line.starts_with("```")) {
+            inside = line == "```sh";
+        } else if (inside) {
+            scripts.back() += line + "\n";
+        }
+    }
+    return scripts;
+}
+
+TEST_F(Processes, StartFromTheScriptsOfTheDocs) {
+    const std::vector<std::string> scripts = documented_scripts();
+    ASSERT_GE(scripts.size(), 5U);
+    int run_here = 0;
+    for (const std::string& script : scripts) {
+        const std::string path = (folder_ / "script.sh").string();
+        std::ofstream(path) << script;
+        EXPECT_EQ(std::system(("bash -n '" + path + "'").c_str()), 0) << script;
+        if (script.find("--comm tcp") == std::string::npos) continue;
+        const std::string port = "MASTER_PORT=" + std::to_string(free_port());
+        const std::string here = "sed -i s/MASTER_PORT=29500/" + port + "/ '" + path + "'; cd '" + folder_.string() +
+                                 "'; PATH=\"" + fs::path(FORESHARD_RUN_PROGRAM).parent_path().string() +
+                                 ":$PATH\" timeout 100 bash '" + path + "' >log 2>&1";
+        EXPECT_EQ(std::system(here.c_str()), 0) << read_file(folder_ / "log");
+        EXPECT_THAT(read_file(folder_ / "log"), HasSubstr("check       passed"));
+        ++run_here;
+    }
+    EXPECT_EQ(run_here, 1);
+}
+
 TEST_F(Processes, SayWhatIsNotThere) {
     const auto told = [&](const std::string& arguments) {
         const auto ended = run(std::string(tiny) + arguments);

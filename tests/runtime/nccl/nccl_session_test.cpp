@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/cuda_device.hpp"
-#include "runtime/launch/store_session.hpp"
+#include "runtime/memory_meter.hpp"
 #include "runtime/threads_transport.hpp"
 #include "sim/error.hpp"
 
