@@ -194,8 +194,8 @@ TEST(Launcher, TellsTheDeviceQueuesMarksAndTimes) {
     EXPECT_EQ(*(pass - 2), "0: enter 0F0");
     EXPECT_TRUE((pass - 1)->starts_with("0: stamp ")) << told;
     EXPECT_TRUE((pass + 1)->starts_with("0: stamp ")) << told;
-    const std::string mark = *(pass + 2);
-    EXPECT_EQ(*(pass + 3), "0: leave");
+    EXPECT_EQ(*(pass + 2), "0: leave");
+    const std::string mark = *(pass + 3);
     ASSERT_TRUE(mark.starts_with("0: record ")) << told;
     const auto sent = std::find_if(device.told.begin(), device.told.end(),
                                    [](const std::string& s) { return s.ends_with("enter 0SEND_F0"); });
