@@ -1,6 +1,7 @@
 #include "runtime/arena.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include <fmt/format.h>

@@ -13,7 +13,7 @@ void all_reduce(UnitRun& run, Slot slot) {
 
 /// (t, h) of every rank to (T, h).
 void all_gather(UnitRun& run, Slot from, Slot to) {
-    Buffer all(run.rank.device, run.rank.meter, MemoryKind::activations, run.tokens(), run.hidden());
+    Buffer all(run.rank.pool, MemoryKind::activations, run.tokens(), run.hidden());
     run.rank.transport.all_gather(channel, run.rank.tp_group, run.state[from].span(),
                                   {all.span(), run.device().type()});
     run.state[to] = std::move(all);
@@ -21,7 +21,7 @@ void all_gather(UnitRun& run, Slot from, Slot to) {
 
 /// (T, h) to its sum's (t, h), in place of it.
 void reduce_scatter(UnitRun& run, Slot slot) {
-    Buffer mine(run.rank.device, run.rank.meter, MemoryKind::activations, run.shard_tokens(), run.hidden());
+    Buffer mine(run.rank.pool, MemoryKind::activations, run.shard_tokens(), run.hidden());
     run.rank.transport.reduce_scatter(channel, run.rank.tp_group, run.elements(slot),
                                       {mine.span(), mine.tensor().type});
     run.state[slot] = std::move(mine);

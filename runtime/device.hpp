@@ -103,6 +103,10 @@ public:
     virtual void end_run() {}
     /// The queue of the calls that follow. 0 is for compute; the work of others is placed first when both are waiting.
     virtual void use_queue(int /*queue*/) {}
+    /// The queue in use, as in arena.hpp; 0 where calls are done when they return.
+    virtual int queue() const { return 0; }
+    /// What is issued on the queue in use from now on starts behind all that was issued on the other.
+    virtual void await(int /*queue*/) {}
     /// Sets a mark behind all that was issued on the queue in use; marks are numbers from 0 on, and may be set again.
     virtual void record(int /*mark*/) {}
     /// What is issued on the queue in use from now on starts behind the mark.
@@ -115,9 +119,14 @@ public:
     virtual void enter(const std::string& /*name*/) {}
     virtual void leave() {}
 
-    /// Of the queue in use, both. @throws OutOfMemory
+    /// A range of memory, of which tensors get parts (memory_pool.hpp). @throws OutOfMemory
     virtual std::byte* allocate(std::size_t bytes) = 0;
     virtual void release(std::byte* data, std::size_t bytes) = 0;
+    /// No tensor lies there from now on, or one does: what watches over memory may report uses.
+    virtual void forbid(std::byte* /*data*/, std::size_t /*bytes*/) {}
+    virtual void permit(std::byte* /*data*/, std::size_t /*bytes*/) {}
+    /// Bytes to leave behind every tensor, so that a use beyond its end is seen.
+    virtual std::size_t gap() const { return 0; }
     /// Tensors of any type. store and load block, and are not for use inside a run.
     virtual void store(Tensor to, std::span<const double> values) = 0;
     virtual std::vector<double> load(Tensor from) const = 0;

@@ -11,7 +11,7 @@ std::int32_t first_row(const UnitRun& run) {
 
 /// Statistics of a norm that keeps none: its input is there, so that they can be had again.
 Buffer statistics_of(const UnitRun& run, Tensor x) {
-    Buffer statistics(run.rank.device, run.rank.meter, MemoryKind::activations, x.rows, 2, run.device().state_type());
+    Buffer statistics(run.rank.pool, MemoryKind::activations, x.rows, 2, run.device().state_type());
     run.device().norm_statistics(run.rank.job.model.norm, x, statistics.tensor());
     return statistics;
 }
@@ -191,8 +191,7 @@ void reduce_loss(UnitRun& run) {
     const int index = run.loss_reductions++;
     Transport& transport = run.rank.transport;
     if (index == 0) {
-        Buffer maximum(run.rank.device, run.rank.meter, MemoryKind::activations, run.tokens(), 1,
-                       run.device().state_type());
+        Buffer maximum(run.rank.pool, MemoryKind::activations, run.tokens(), 1, run.device().state_type());
         run.device().copy(run.tensor(Slot::softmax_maximum), maximum.tensor());
         transport.all_reduce(channel, run.rank.tp_group, {maximum.span(), maximum.tensor().type}, Reduction::max);
         run.device().softmax_rescale(maximum.tensor(), run.tensor(Slot::logits), parts_of(run));

@@ -16,12 +16,12 @@ struct GpuRequest {
     int ordinal = 0;  ///< of the GPU that the ranks of this process are on
 };
 
-/// Devices for ranks of this process, which share a GPU; each with an arena of the plan's size.
+/// Devices for ranks of this process, which share a GPU.
 /// @throws InputError naming what is missing: a build with CUDA, a driver, a GPU
 DeviceMaker gpu_devices(const GpuRequest& request);
 
-/// A device for benchmarks, with room for so many bytes. @throws InputError as above, OutOfMemory
-std::unique_ptr<Device> bench_gpu(const GpuRequest& request, std::size_t bytes);
+/// One without a plan. @throws InputError as above
+std::unique_ptr<Device> bench_gpu(const GpuRequest& request);
 
 /// Moves data between ranks that share a GPU (cuda/virtual_carrier.hpp). @throws InputError in a build without CUDA
 Carrier gpu_carrier();

@@ -102,6 +102,7 @@ RankMeasure measure_rank(const Plan& plan, const RankRecord& record) {
     result.waiting_ms = median(waiting);
     result.transfer_ms = median(transfer);
     result.high_water = record.high_water;
+    result.pool = record.pool;
     return result;
 }
 

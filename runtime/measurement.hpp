@@ -42,6 +42,7 @@ struct RankMeasure {
     double waiting_ms = 0.0;   ///< communication tasks: for other ranks, sum over streams, median step
     double transfer_ms = 0.0;  ///< communication tasks: data in flight
     MemoryUse high_water;
+    PoolUse pool;
     ClockOffset clock;
 };
 

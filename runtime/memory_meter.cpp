@@ -1,9 +1,7 @@
 #include "runtime/memory_meter.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
-#include <utility>
 
 namespace foreshard::runtime {
 
@@ -27,11 +25,51 @@ std::int64_t MemoryUse::total() const {
     return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
+MemoryUse& MemoryUse::operator+=(const MemoryUse& other) {
+    for (std::size_t kind = 0; kind < memory_kinds; ++kind) bytes[kind] += other.bytes[kind];
+    return *this;
+}
+
+void MemoryMeter::Part::count(std::size_t kind, std::int64_t bytes) {
+    now.bytes[kind] += bytes;
+    if (now.total() > most.total()) most = now;
+}
+
+void MemoryMeter::raise(const MemoryUse& use) {
+    if (use.total() > high_.total()) high_ = use;
+}
+
 void MemoryMeter::count(MemoryKind kind, std::int64_t bytes) {
     const std::lock_guard lock(mutex_);
+    const std::thread::id caller = std::this_thread::get_id();
     now_.bytes[static_cast<std::size_t>(kind)] += bytes;
-    if (now_.total() > high_.total()) high_ = now_;
     most_ = std::max(most_, now_.of(MemoryKind::activations));
+    if (log_ != nullptr) log_->push_back({MemoryEvent::What::change, kind, bytes, -1, caller});
+    if (computes_ == std::thread::id()) {
+        raise(now_);
+        return;
+    }
+    (caller == computes_ ? own_ : others_).count(static_cast<std::size_t>(kind), bytes);
+    MemoryUse together = own_.most;
+    raise(together += others_.most);
+}
+
+void MemoryMeter::begin_task(std::int32_t task, TaskKind kind) {
+    const std::lock_guard lock(mutex_);
+    const std::thread::id caller = std::this_thread::get_id();
+    if (log_ != nullptr) log_->push_back({MemoryEvent::What::begin, MemoryKind::weights, 0, task, caller});
+    if (kind == TaskKind::communication) return;
+    computes_ = caller;
+    own_ = {};
+    others_ = {now_, now_};
+}
+
+void MemoryMeter::end_task(std::int32_t task, TaskKind kind) {
+    const std::lock_guard lock(mutex_);
+    if (log_ != nullptr) {
+        log_->push_back({MemoryEvent::What::end, MemoryKind::weights, 0, task, std::this_thread::get_id()});
+    }
+    if (kind == TaskKind::compute) computes_ = {};
 }
 
 MemoryUse MemoryMeter::now() const {
@@ -58,43 +96,6 @@ std::int64_t MemoryMeter::most_activations() const {
 std::int64_t MemoryMeter::activations_before() const {
     const std::lock_guard lock(mutex_);
     return before_;
-}
-
-Buffer::Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t rows, std::int64_t columns,
-               ElementType type)
-    : device_(&device), meter_(&meter), kind_(kind), tensor_{nullptr, rows, columns, type} {
-    tensor_.data = device.allocate(static_cast<std::size_t>(bytes()));
-    meter.count(kind, bytes());
-    if (meter.poison() == Poison::on) device.fill(tensor_, std::numeric_limits<double>::quiet_NaN());
-}
-
-Buffer::Buffer(Buffer&& other) noexcept
-    : device_(other.device_), meter_(other.meter_), kind_(other.kind_), tensor_(std::exchange(other.tensor_, {})) {}
-
-Buffer& Buffer::operator=(Buffer&& other) noexcept {
-    if (this == &other) return *this;
-    reset();
-    device_ = other.device_;
-    meter_ = other.meter_;
-    kind_ = other.kind_;
-    tensor_ = std::exchange(other.tensor_, {});
-    return *this;
-}
-
-void Buffer::reset() {
-    if (!tensor_) return;
-    if (meter_->poison() == Poison::on) device_->fill(tensor_, std::numeric_limits<double>::quiet_NaN());
-    meter_->count(kind_, -bytes());
-    device_->release(tensor_.data, static_cast<std::size_t>(bytes()));
-    tensor_ = {};
-}
-
-void Buffer::count_as(MemoryKind kind) {
-    if (!tensor_ || kind == kind_) return;
-    // Down first: a change of kind is no new memory.
-    meter_->count(kind_, -bytes());
-    kind_ = kind;
-    meter_->count(kind_, bytes());
 }
 
 }  // namespace foreshard::runtime

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
-
-#include "runtime/device.hpp"
-#include "runtime/tensor.hpp"
+#include <thread>
+#include <vector>
 
 /// Counts what a rank really holds, tensor by tensor.
 namespace foreshard::runtime {
@@ -26,16 +25,26 @@ struct MemoryUse {
     std::array<std::int64_t, memory_kinds> bytes{};
     std::int64_t total() const;
     std::int64_t of(MemoryKind kind) const { return bytes[static_cast<std::size_t>(kind)]; }
+    MemoryUse& operator+=(const MemoryUse& other);
 };
 
-/// Whether fresh and freed tensors are filled with NaN, so that a use outside their lifetime spoils the result.
-enum class Poison : std::uint8_t { off, on };
+/// An entry of a meter's log, in order: a change of what is held, or the begin or end of a task.
+struct MemoryEvent {
+    enum class What : std::uint8_t { change, begin, end };
+    What what = What::change;
+    MemoryKind kind = MemoryKind::weights;  ///< of a change
+    std::int64_t bytes = 0;
+    std::int32_t task = -1;  ///< of a begin or end
+    std::thread::id thread;
+};
 
-/// Threads of one rank may count at a time.
+/// Threads of one rank may call at a time.
+///
+/// While a compute task runs, other threads of the rank receive, send and gather; at which of its ops they do is
+/// chance. The high water therefore counts the most that the task itself held beside the most that the others held
+/// during it.
 class MemoryMeter {
 public:
-    explicit MemoryMeter(Poison poison = Poison::on) : poison_(poison) {}
-    Poison poison() const { return poison_; }
     void count(MemoryKind kind, std::int64_t bytes);
     MemoryUse now() const;
     /// When the total was highest.
@@ -45,43 +54,33 @@ public:
     std::int64_t most_activations() const;
     std::int64_t activations_before() const;
 
+    enum class TaskKind : std::uint8_t { compute, communication };
+    /// The calling thread begins or ends a task. One compute task at a time.
+    void begin_task(std::int32_t task, TaskKind kind);
+    void end_task(std::int32_t task, TaskKind kind);
+
+    /// Every later event is added to the log. Call it before any thread counts.
+    void log_to(std::vector<MemoryEvent>* log) { log_ = log; }
+
 private:
-    Poison poison_;
+    /// What is held and what was most of it, since a compute task began.
+    struct Part {
+        MemoryUse now;
+        MemoryUse most;
+        void count(std::size_t kind, std::int64_t bytes);
+    };
+
+    void raise(const MemoryUse& use);
+
     mutable std::mutex mutex_;
     MemoryUse now_;
     MemoryUse high_;
     std::int64_t before_ = 0;
     std::int64_t most_ = 0;
-};
-
-/// Device memory of one tensor, counted while it lives. Fresh and freed memory is filled with NaN, so that a use
-/// outside its lifetime spoils the result; address sanitizers see it too.
-class Buffer {
-public:
-    Buffer() = default;
-    /// Of the device's type().
-    Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t rows, std::int64_t columns)
-        : Buffer(device, meter, kind, rows, columns, device.type()) {}
-    Buffer(Device& device, MemoryMeter& meter, MemoryKind kind, std::int64_t rows, std::int64_t columns,
-           ElementType type);
-    Buffer(Buffer&& other) noexcept;
-    Buffer& operator=(Buffer&& other) noexcept;
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() { reset(); }
-
-    explicit operator bool() const { return static_cast<bool>(tensor_); }
-    Tensor tensor() const { return tensor_; }
-    void reset();
-    void count_as(MemoryKind kind);
-    std::int64_t bytes() const { return tensor_.bytes(); }
-    std::span<std::byte> span() const { return {tensor_.data, static_cast<std::size_t>(bytes())}; }
-
-private:
-    Device* device_ = nullptr;
-    MemoryMeter* meter_ = nullptr;
-    MemoryKind kind_ = MemoryKind::activations;
-    Tensor tensor_;
+    std::thread::id computes_;  ///< the thread whose compute task runs
+    Part own_;                  ///< of that thread, since its task began
+    Part others_;
+    std::vector<MemoryEvent>* log_ = nullptr;
 };
 
 }  // namespace foreshard::runtime

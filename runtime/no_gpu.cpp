@@ -18,7 +18,7 @@ DeviceMaker gpu_devices(const GpuRequest& /*request*/) {
     refuse();
 }
 
-std::unique_ptr<Device> bench_gpu(const GpuRequest& /*request*/, std::size_t /*bytes*/) {
+std::unique_ptr<Device> bench_gpu(const GpuRequest& /*request*/) {
     refuse();
 }
 

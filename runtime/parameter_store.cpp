@@ -5,18 +5,17 @@
 
 namespace foreshard::runtime {
 
-ParameterStore::ParameterStore(const Job& job, StageParameters layout, Device& device, MemoryMeter& meter,
-                               StoreOptions options)
-    : layout_(std::move(layout)), device_(device), meter_(meter), options_(std::move(options)) {
+ParameterStore::ParameterStore(const Job& job, StageParameters layout, MemoryPool& pool, StoreOptions options)
+    : layout_(std::move(layout)), device_(pool.device()), pool_(pool), options_(std::move(options)) {
     for (std::size_t g = 0; g < layout_.group_sizes.size(); ++g) add_group(job, static_cast<int>(g));
 }
 
 Buffer ParameterStore::buffer(MemoryKind kind, std::int64_t size) {
-    return {device_, meter_, kind, 1, size};
+    return {pool_, kind, 1, size};
 }
 
 Buffer ParameterStore::state_buffer(MemoryKind kind, std::int64_t size) {
-    return {device_, meter_, kind, 1, size, device_.state_type()};
+    return {pool_, kind, 1, size, device_.state_type()};
 }
 
 void ParameterStore::add_group(const Job& job, int index) {
@@ -94,12 +93,17 @@ Tensor ParameterStore::gradient(int unit, ParameterId id) {
     const int index = layout_.find(unit, id);
     if (index < 0) return {};
     const ParameterTensor& tensor = layout_.tensors[static_cast<std::size_t>(index)];
-    ParameterGroup& held = group(tensor.group);
-    if (!held.gradients) {
-        held.gradients = state_buffer(MemoryKind::gradients, held.size);
-        device_.fill(held.gradients.tensor(), 0.0);
+    const Buffer& gradients = group(tensor.group).gradients;
+    assert(gradients && "not held");
+    return shaped(tensor, gradients.tensor());
+}
+
+void ParameterStore::hold_gradients(int first_unit, int last_unit) {
+    for (const ParameterTensor& tensor : layout_.tensors) {
+        if (tensor.unit >= first_unit && tensor.unit <= last_unit && !group(tensor.group).gradients) {
+            whole_gradients(tensor.group);
+        }
     }
-    return shaped(tensor, held.gradients.tensor());
 }
 
 Elements ParameterStore::table_gradient() {
@@ -120,7 +124,7 @@ void ParameterStore::zero_gradients() {
 
 Elements ParameterStore::begin_gather(int index) {
     ParameterGroup& held = group(index);
-    Buffer gathered = buffer(MemoryKind::weights, held.size);
+    Buffer gathered(pool_, MemoryKind::weights, 1, held.size, Counted::later);
     const std::lock_guard lock(mutex_);
     if (!held.weights) {
         held.weights = std::move(gathered);
@@ -128,6 +132,12 @@ Elements ParameterStore::begin_gather(int index) {
     }
     held.gathered_ahead.push_back(std::move(gathered));
     return elements(held.gathered_ahead.back());
+}
+
+void ParameterStore::end_gather(int index) {
+    ParameterGroup& held = group(index);
+    const std::lock_guard lock(mutex_);
+    (held.gathered_ahead.empty() ? held.weights : held.gathered_ahead.back()).begin_counting();
 }
 
 void ParameterStore::end_use(int index) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/memory_meter.hpp"
+#include "runtime/memory_pool.hpp"
 #include "runtime/parameter_layout.hpp"
 #include "runtime/transport.hpp"
 
@@ -54,14 +54,17 @@ struct StoreOptions {
 /// Of one stage.
 class ParameterStore {
 public:
-    ParameterStore(const Job& job, StageParameters layout, Device& device, MemoryMeter& meter, StoreOptions options);
+    ParameterStore(const Job& job, StageParameters layout, MemoryPool& pool, StoreOptions options);
 
     const StageParameters& layout() const { return layout_; }
     bool has(int unit, ParameterId id) const { return layout_.find(unit, id) >= 0; }
     /// None where the unit has no such tensor. Precondition of both: it is gathered, where parameters are sharded.
     Tensor weight(int unit, ParameterId id) const;
-    /// Gradients of a sharded group are made, as zeros, when first asked for.
+    /// Precondition: hold_gradients, where parameters are sharded.
     Tensor gradient(int unit, ParameterId id);
+    /// Makes the whole gradients of the units' sharded groups, as zeros, unless they are there since the last
+    /// detach_gradients.
+    void hold_gradients(int first_unit, int last_unit);
 
     ParameterGroup& group(int index) { return groups_[static_cast<std::size_t>(index)]; }
     Elements elements(const Buffer& buffer) const { return {buffer.span(), buffer.tensor().type}; }
@@ -73,10 +76,11 @@ public:
     /// Sharded groups. Another copy may be gathered while one is in use, which end_use frees. Detached gradients are no
     /// longer added to; end_reduce frees the oldest. Gathers and reductions may be on another thread than uses.
     Elements begin_gather(int group);
+    void end_gather(int group);
     void end_use(int group);
     Elements detach_gradients(int group);
     void end_reduce(int group);
-    /// Zeros, in place of what gradient() gives.
+    /// Zeros, in place of what hold_gradients() makes.
     Elements whole_gradients(int group);
 
     /// Of all tensors, in order, what the rank's reduced gradients hold.
@@ -96,7 +100,7 @@ private:
 
     StageParameters layout_;
     Device& device_;
-    MemoryMeter& meter_;
+    MemoryPool& pool_;
     StoreOptions options_;
     std::mutex mutex_;  ///< of buffers that come and go
     std::vector<ParameterGroup> groups_;

@@ -18,6 +18,9 @@ PassMemory RankModel::run(const Work& work, int microbatch) {
 std::span<std::byte> RankModel::incoming(int stage, int microbatch, Direction direction) {
     return work_->incoming({stage, microbatch, direction});
 }
+void RankModel::arrived(int stage, int microbatch, Direction direction) {
+    work_->arrived({stage, microbatch, direction});
+}
 Elements RankModel::outgoing(int stage, int microbatch, Direction direction) {
     return work_->outgoing({stage, microbatch, direction});
 }
@@ -38,6 +41,9 @@ Elements RankModel::shard(int stage, int group) {
 }
 Elements RankModel::begin_gather(int stage, int group) {
     return work_->store(stage).begin_gather(group);
+}
+void RankModel::end_gather(int stage, int group) {
+    work_->store(stage).end_gather(group);
 }
 void RankModel::end_use(int stage, int group) {
     work_->store(stage).end_use(group);
@@ -75,8 +81,8 @@ double RankModel::loss() const {
 std::vector<double> RankModel::losses() const {
     return work_->losses();
 }
-MemoryMeter& RankModel::memory() {
-    return work_->meter();
+MemoryPool& RankModel::memory() {
+    return work_->pool();
 }
 std::vector<RankModel::Parameter> RankModel::described_parameters() {
     return work_->described_parameters();

@@ -8,7 +8,7 @@
 
 #include "runtime/data.hpp"
 #include "runtime/device.hpp"
-#include "runtime/memory_meter.hpp"
+#include "runtime/memory_pool.hpp"
 #include "runtime/transport.hpp"
 #include "sim/plan/task_graph.hpp"
 
@@ -30,6 +30,7 @@ struct ModelOptions {
     std::vector<std::vector<Range>> owned;
     Poison poison = Poison::on;
     std::vector<std::string>* op_log = nullptr;  ///< gets the name of every op that is run
+    std::vector<MemoryEvent>* memory_log = nullptr;
 };
 
 /// What a pass, or a part of one, did to the memory of activations, in bytes.
@@ -58,6 +59,8 @@ public:
 
     /// Buffer for what a stage receives; `stage` is the one that consumes, as in the tasks send and receive.
     std::span<std::byte> incoming(int stage, int microbatch, Direction direction);
+    /// It is there: from now on its buffer counts.
+    void arrived(int stage, int microbatch, Direction direction);
     /// What waits to be sent to a stage, until sent() frees it.
     Elements outgoing(int stage, int microbatch, Direction direction);
     void sent(int stage, int microbatch, Direction direction);
@@ -68,9 +71,11 @@ public:
     Elements gradients(int stage);
 
     /// Sharded parameters (FSDP, ZeRO-3), by groups of shard_groups(job, stage). The rank keeps shard_of(elements).
-    /// gather gives the buffer of the whole group to gather into, released by end_use.
+    /// begin_gather gives the buffer of the whole group to gather into, which counts from end_gather on; end_use
+    /// releases it.
     Elements shard(int stage, int group);
     Elements begin_gather(int stage, int group);
+    void end_gather(int stage, int group);
     void end_use(int stage, int group);
     /// Takes the whole gradients of a group out of what passes add to; end_reduce frees those taken first.
     Elements detach_gradients(int stage, int group);
@@ -97,7 +102,7 @@ public:
     /// Of all steps of the graph's last run. Blocks.
     std::vector<double> losses() const;
 
-    MemoryMeter& memory();
+    MemoryPool& memory();
 
     /// A parameter of this rank with its place in the whole tensor, for comparisons.
     struct Parameter {

@@ -72,6 +72,16 @@ void RankTasks::spoil_if_asked(std::int32_t task, Elements payload) const {
 }
 
 std::optional<Met> RankTasks::perform(std::int32_t id) {
+    MemoryMeter& meter = model_.memory().meter();
+    const bool computes = graph_.stream_of(id).lane == Lane::compute;
+    const auto kind = computes ? MemoryMeter::TaskKind::compute : MemoryMeter::TaskKind::communication;
+    meter.begin_task(id, kind);
+    const std::optional<Met> met = dispatch(id);
+    meter.end_task(id, kind);
+    return met;
+}
+
+std::optional<Met> RankTasks::dispatch(std::int32_t id) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
     const bool sharded = shards_parameters(job_.plan);
     const auto meeting = [&] { return meeting_of(graph_, ranks_, transport_.rank(), id); };
@@ -148,8 +158,10 @@ void RankTasks::finish(std::int32_t id) {
 }
 
 Met RankTasks::receive(const Task& task, const Meeting& meeting) {
-    return transport_.receive(meeting.channel, meeting.peer,
-                              model_.incoming(task.stage, task.microbatch, direction_of(task)));
+    const Met met = transport_.receive(meeting.channel, meeting.peer,
+                                       model_.incoming(task.stage, task.microbatch, direction_of(task)));
+    model_.arrived(task.stage, task.microbatch, direction_of(task));
+    return met;
 }
 
 /// Gradients of whole parameters. Of a reduce-scatter a rank gets its part in place.
@@ -207,14 +219,18 @@ Met RankTasks::reduce_tied(std::int32_t id, const Meeting& meeting) {
 Met RankTasks::gather_shard(std::int32_t id, const Meeting& meeting) {
     const ShardTask& task = shard_tasks_.at(id);
     const Elements whole = model_.begin_gather(task.stage, task.group);
-    const Elements shard = model_.shard(task.stage, task.group);
-    if (id != spoiled_) return transport_.all_gather(meeting.channel, meeting.group, shard.bytes, whole);
-    MemoryMeter uncounted(Poison::off);
-    const Buffer kept(model_.device(), uncounted, MemoryKind::weights, 1, static_cast<std::int64_t>(shard.count()),
-                      shard.type);
-    model_.device().copy(tensor_of(shard), kept.tensor());
-    model_.device().spoil(kept.tensor());
-    return transport_.all_gather(meeting.channel, meeting.group, kept.span(), whole);
+    Elements shard = model_.shard(task.stage, task.group);
+    Buffer spoiled;
+    if (id == spoiled_) {
+        spoiled = Buffer(model_.memory(), MemoryKind::weights, 1, static_cast<std::int64_t>(shard.count()), shard.type,
+                         Counted::later);
+        model_.device().copy(tensor_of(shard), spoiled.tensor());
+        shard.bytes = spoiled.span();
+        spoil_if_asked(id, shard);
+    }
+    const Met met = transport_.all_gather(meeting.channel, meeting.group, shard.bytes, whole);
+    model_.end_gather(task.stage, task.group);
+    return met;
 }
 
 /// Every piece that a sharded optimizer shared out.

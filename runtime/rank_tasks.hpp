@@ -43,6 +43,7 @@ private:
     };
 
     void find_shard_tasks();
+    std::optional<Met> dispatch(std::int32_t id);
     void run_pass(std::int32_t id, const Task& task);
     Met send(std::int32_t id, const Task& task, const Meeting& meeting);
     Met receive(const Task& task, const Meeting& meeting);

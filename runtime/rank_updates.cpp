@@ -5,25 +5,18 @@
 /// What follows the passes of a step: sums of gradients over tensor parallel ranks, updates, and what is compared.
 namespace foreshard::runtime {
 
-/// In one message. Ranks of the group hold pieces of the same sizes in the same order.
+/// In place, a message for every stretch without a gap. Ranks of the group hold pieces of the same sizes in the same
+/// order.
 void RankWork::sum_over(const std::vector<int>& group, const std::vector<Tensor>& pieces) {
-    std::int64_t size = 0;
-    for (const Tensor& piece : pieces) size += piece.size();
-    if (size == 0) return;
-    Buffer packed(device_, meter_, MemoryKind::gradients, 1, size, device_.state_type());
-    const auto each = [&](const auto& work) {
-        std::int64_t first = 0;
-        for (const Tensor& piece : pieces) {
-            Tensor place = packed.tensor().stretch(first, piece.size());
-            place.rows = piece.rows;
-            place.columns = piece.columns;
-            work(piece, place);
-            first += piece.size();
-        }
-    };
-    each([&](Tensor piece, Tensor place) { device_.copy(piece, place); });
-    transport_.all_reduce({Axis::tp, Lane::compute}, group, {packed.span(), device_.state_type()}, Reduction::sum);
-    each([&](Tensor piece, Tensor place) { device_.copy(place, piece); });
+    for (std::size_t i = 0; i < pieces.size();) {
+        const ElementType type = pieces[i].type;
+        std::byte* const first = pieces[i].data;
+        std::byte* end = first;
+        for (; i < pieces.size() && pieces[i].data == end; ++i) end += pieces[i].bytes();
+        const std::span<std::byte> stretch(first, end);
+        if (stretch.empty()) continue;
+        transport_.all_reduce({Axis::tp, Lane::compute}, group, {stretch, type}, Reduction::sum);
+    }
 }
 
 std::vector<int> RankWork::copies_group(int copies) const {

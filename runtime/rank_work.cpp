@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/arena_size.hpp"
 #include "sim/spec/data_parallel.hpp"
 
 namespace foreshard::runtime {
@@ -30,20 +31,24 @@ std::pair<int, int> shard_place(const Job& job, const RankPosition& at) {
     return {size, at.dp % size};
 }
 
+std::size_t pool_bytes(const Job& job, const TaskGraph& graph, int rank, ElementType type) {
+    return static_cast<std::size_t>(arena_bytes(job, graph, simulated_rank(graph, position_of(job, rank)), type));
+}
+
 }  // namespace
 
 RankWork::RankWork(const Job& job, const TaskGraph& graph, int rank, Device& device, Transport& transport,
                    ModelOptions options)
     : job_(job),
       graph_(graph),
-      meter_(options.poison),
-      context_{job, device, meter_, transport, op_shapes(job), {}, {}, 0, false, false, {}, 1.0, {}, nullptr, 0},
+      pool_(device, pool_bytes(job, graph, rank, device.type()), options.poison),
+      context_{job, device, pool_, transport, op_shapes(job), {}, {}, 0, false, false, {}, 1.0, {}, nullptr, 0},
       at_(position_of(job, rank)),
       device_(device),
       transport_(transport),
       options_(std::move(options)),
-      uncounted_(options_.poison),
-      losses_(device, uncounted_, MemoryKind::activations, 1, graph.steps, ElementType::fp64) {
+      losses_(pool_, MemoryKind::activations, 1, graph.steps, ElementType::fp64, Counted::later) {
+    pool_.meter().log_to(options_.memory_log);
     refuse_unsupported(job, graph, device.type());
     context_.attention = attention_shape(job, context_.shapes);
     context_.tp_group = tensor_parallel_group(job, at_);
@@ -67,7 +72,7 @@ void RankWork::add_store(int stage, std::size_t index) {
     std::tie(options.shards, options.shard) = shard_place(job_, at_);
     options.keeps_moments = options_.optimizer == OptimizerKind::adamw;
     if (!options_.owned.empty()) options.owned = options_.owned.at(index);
-    stores_.try_emplace(stage, job_, stage_parameters(job_, ops, at_.tp), device_, meter_, std::move(options));
+    stores_.try_emplace(stage, job_, stage_parameters(job_, ops, at_.tp), pool_, std::move(options));
     units_[stage] = stage_units(ops);
 }
 
@@ -147,9 +152,14 @@ void RankWork::give(const MessageKey& key, Buffer tensor) {
 }
 
 std::span<std::byte> RankWork::incoming(const MessageKey& key) {
-    Buffer tensor(device_, meter_, MemoryKind::messages, context_.shapes.shard_tokens, context_.shapes.hidden);
+    Buffer tensor(pool_, MemoryKind::messages, context_.shapes.shard_tokens, context_.shapes.hidden, Counted::later);
     const std::lock_guard lock(messages_);
     return incoming_[key].emplace_back(std::move(tensor)).span();
+}
+
+void RankWork::arrived(const MessageKey& key) {
+    const std::lock_guard lock(messages_);
+    incoming_.at(key).back().begin_counting();
 }
 
 Elements RankWork::outgoing(const MessageKey& key) {
@@ -214,8 +224,10 @@ void RankWork::after_backward(const Work& work, int microbatch) {
 }
 
 PassMemory RankWork::run(const Work& work, int microbatch) {
-    meter_.begin_pass();
+    MemoryMeter& meter = pool_.meter();
+    meter.begin_pass();
     const int last = work.first_unit + work.units - 1;
+    if (work.pass != Pass::forward) stores_.at(work.stage).hold_gradients(work.first_unit, last);
     if (work.pass == Pass::forward) {
         for (int unit = work.first_unit; unit <= last; ++unit) forward(work.stage, microbatch, unit);
     } else {
@@ -225,8 +237,8 @@ PassMemory RankWork::run(const Work& work, int microbatch) {
         }
         after_backward(work, microbatch);
     }
-    const std::int64_t before = meter_.activations_before();
-    return {meter_.now().of(MemoryKind::activations) - before, meter_.most_activations() - before};
+    const std::int64_t before = meter.activations_before();
+    return {meter.now().of(MemoryKind::activations) - before, meter.most_activations() - before};
 }
 
 }  // namespace foreshard::runtime

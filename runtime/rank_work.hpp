@@ -27,6 +27,7 @@ public:
     void begin_step(int step);
     PassMemory run(const Work& work, int microbatch);
     std::span<std::byte> incoming(const MessageKey& key);
+    void arrived(const MessageKey& key);
     Elements outgoing(const MessageKey& key);
     void sent(const MessageKey& key);
     void finish_gradients();
@@ -38,7 +39,7 @@ public:
     ParameterStore* tied_store();
 
     RankContext& context() { return context_; }
-    MemoryMeter& meter() { return meter_; }
+    MemoryPool& pool() { return pool_; }
 
 private:
     void add_store(int stage, std::size_t index);
@@ -59,7 +60,7 @@ private:
 
     const Job& job_;
     const TaskGraph& graph_;
-    MemoryMeter meter_;
+    MemoryPool pool_;
     RankContext context_;
     RankPosition at_;
     Device& device_;
@@ -74,8 +75,7 @@ private:
     /// With overlapped steps a message of the next one may come before this one's is taken.
     std::map<MessageKey, std::deque<Buffer>> incoming_;
     std::map<MessageKey, std::deque<Buffer>> outgoing_;
-    MemoryMeter uncounted_;  ///< of what the buffer plan leaves out
-    Buffer losses_;          ///< of the steps of one run of the graph, fp64
+    Buffer losses_;  ///< of the steps of one run of the graph, fp64; not counted
     int step_ = 0;
     std::int64_t updates_ = 0;
 };

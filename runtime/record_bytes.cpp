@@ -55,6 +55,9 @@ private:
 std::vector<std::byte> to_bytes(const RankRecord& record, const ClockOffset& clock) {
     std::vector<Word> words = {record.rank, clock.ahead.count(), clock.residual.count()};
     words.insert(words.end(), record.high_water.bytes.begin(), record.high_water.bytes.end());
+    const PoolUse& pool = record.pool;
+    for (const std::size_t part : {pool.reserved, pool.most}) words.push_back(static_cast<Word>(part));
+    words.push_back(pool.ranges);
     words.push_back(static_cast<Word>(record.runs.size()));
     for (const RunRecord& run : record.runs) add_run(run, clock.ahead, words);
     const auto bytes = std::as_bytes(std::span(words));
@@ -70,6 +73,9 @@ TimedRecord from_bytes(std::span<const std::byte> bytes) {
     timed.clock.ahead = std::chrono::nanoseconds(reader.next());
     timed.clock.residual = std::chrono::nanoseconds(reader.next());
     for (std::int64_t& part : timed.record.high_water.bytes) part = reader.next();
+    timed.record.pool.reserved = static_cast<std::size_t>(reader.next());
+    timed.record.pool.most = static_cast<std::size_t>(reader.next());
+    timed.record.pool.ranges = static_cast<int>(reader.next());
     const Word runs = reader.next();
     for (Word i = 0; i < runs; ++i) timed.record.runs.push_back(reader.run());
     return timed;

@@ -207,6 +207,7 @@ Reference run_reference(const Job& job, const TrainOptions& options, int steps) 
     plain.warmup = 0;
     plain.steps = steps;
     plain.op_logs = nullptr;
+    plain.memory_logs = nullptr;
     ThreadsWorld world(1);
     Reference reference;
     run_ranks(world, 1, [&](Transport& transport) {

@@ -16,12 +16,14 @@ namespace {
 
 ModelOptions model_options(const Plan& plan, const TrainOptions& options, int rank) {
     ModelOptions model = options.model;
-    if (options.op_logs != nullptr) model.op_log = &options.op_logs->at(static_cast<std::size_t>(rank));
+    const auto place = static_cast<std::size_t>(rank);
+    if (options.op_logs != nullptr) model.op_log = &options.op_logs->at(place);
+    if (options.memory_logs != nullptr) model.memory_log = &options.memory_logs->at(place);
     const Axis axis = inner_group_size(plan.job.plan) == plan.job.plan.dp ? Axis::dp : Axis::dp_shard;
     const std::vector<int> group = plan.ranks.group(rank, axis);
-    const auto place = static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
+    const auto member = static_cast<int>(std::find(group.begin(), group.end(), rank) - group.begin());
     model.owned =
-        owned_ranges(plan.job, plan.graph, plan.ranks.position(rank).pp, static_cast<int>(group.size()), place);
+        owned_ranges(plan.job, plan.graph, plan.ranks.position(rank).pp, static_cast<int>(group.size()), member);
     return model;
 }
 
@@ -57,7 +59,8 @@ void RankTrainer::run(RankRecord& record, const Progress& progress) {
     record.rank = transport_.rank();
     for (run_ = 0; run_ < runs_; ++run_) {
         record.runs.push_back(run_once(run_));
-        record.high_water = model_.memory().high_water();
+        record.high_water = model_.memory().meter().high_water();
+        record.pool = model_.memory().use();
         progress(record.runs.back());
     }
 }
@@ -83,7 +86,9 @@ RankSpans RankTrainer::run_graph(Recording recording) {
     if (issues_) {
         const GroupCalls group{[this] { tasks_.begin_group(); }, [this] { tasks_.end_group(); },
                                [this](std::int32_t task) { tasks_.finish(task); }};
-        return launch(plan_.graph, *issues_, rank, room_, device_, perform_task, recording, group);
+        RankSpans spans = launch(plan_.graph, *issues_, rank, room_, device_, perform_task, recording, group);
+        model_.memory().settle(issues_->queues);
+        return spans;
     }
     return execute(plan_.graph, plan_.ranks.position(rank).pp, rank, room_, perform_task, recording);
 }

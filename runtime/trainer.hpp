@@ -50,7 +50,8 @@ struct TrainOptions {
     DeviceMaker device = nullptr;  ///< by default the processor
     ModelOptions model;
     std::optional<Fault> fault;
-    std::vector<std::vector<std::string>>* op_logs = nullptr;  ///< per rank: gets the name of every op that is run
+    std::vector<std::vector<std::string>>* op_logs = nullptr;      ///< per rank: gets the name of every op that is run
+    std::vector<std::vector<MemoryEvent>>* memory_logs = nullptr;  ///< per rank
     Issuing issuing = Issuing::by_streams;
     bool alternate = false;  ///< every second run after the warm-up is not recorded, to see what recording costs
 };
@@ -70,6 +71,7 @@ struct RankRecord {
     int rank = 0;
     std::vector<RunRecord> runs;
     MemoryUse high_water;
+    PoolUse pool;
 };
 
 /// Told on every rank after each run.

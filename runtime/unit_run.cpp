@@ -26,7 +26,7 @@ Tensor UnitRun::tensor(Slot slot) const {
 }
 
 Tensor UnitRun::make(Slot slot, std::int64_t rows, std::int64_t columns, ElementType type) {
-    state[slot] = Buffer(rank.device, rank.meter, MemoryKind::activations, rows, columns, type);
+    state[slot] = Buffer(rank.pool, MemoryKind::activations, rows, columns, type);
     return state[slot].tensor();
 }
 

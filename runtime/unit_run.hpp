@@ -63,7 +63,7 @@ private:
 struct RankContext {
     const Job& job;
     Device& device;
-    MemoryMeter& meter;
+    MemoryPool& pool;
     Transport& transport;
     OpShapes shapes;
     AttentionShape attention;

@@ -2,22 +2,19 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <type_traits>
 
 #include "runtime/cpu/attention.hpp"
 #include "runtime/cpu/elementwise.hpp"
 #include "runtime/cpu/linear.hpp"
 #include "runtime/cpu/loss.hpp"
+#include "runtime/cpu/memory.hpp"
 #include "runtime/cpu/norm.hpp"
 
 namespace foreshard::runtime {
 
 namespace {
-
-constexpr std::size_t alignment = 64;
 
 template <class Work>
 void with_numbers(Tensor tensor, const Work& work) {
@@ -34,13 +31,11 @@ class CpuDevice final : public Device {
 public:
     ElementType type() const override { return sizeof(T) == 4 ? ElementType::fp32 : ElementType::fp64; }
 
-    std::byte* allocate(std::size_t bytes) override {
-        void* data =
-            std::aligned_alloc(alignment, (std::max(bytes, std::size_t{1}) + alignment - 1) / alignment * alignment);
-        if (data == nullptr) throw OutOfMemory(bytes);
-        return static_cast<std::byte*>(data);
-    }
-    void release(std::byte* data, std::size_t /*bytes*/) override { std::free(data); }
+    std::byte* allocate(std::size_t bytes) override { return cpu::map_memory(bytes); }
+    void release(std::byte* data, std::size_t bytes) override { cpu::unmap_memory(data, bytes); }
+    void forbid(std::byte* data, std::size_t bytes) override { cpu::forbid(data, bytes); }
+    void permit(std::byte* data, std::size_t bytes) override { cpu::permit(data, bytes); }
+    std::size_t gap() const override { return cpu::gap; }
 
     void store(Tensor to, std::span<const double> values) override {
         assert(static_cast<std::int64_t>(values.size()) == to.size());

@@ -13,8 +13,6 @@ namespace foreshard::runtime::cuda {
 
 namespace {
 
-constexpr std::size_t alignment = 256;
-
 /// Before anything is made on it.
 const CudaOptions& chosen(const CudaOptions& options) {
     check(cudaSetDevice(options.ordinal), fmt::format("cudaSetDevice({})", options.ordinal));
@@ -26,14 +24,6 @@ void add_streams(std::vector<CudaStream>& streams, int queue) {
     while (streams.size() <= static_cast<std::size_t>(queue)) {
         streams.emplace_back(streams.empty() ? Priority::normal : Priority::high);
     }
-}
-
-DeviceBytes reserve(std::size_t bytes) {
-    std::size_t free = 0;
-    std::size_t total = 0;
-    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    if (bytes > free) throw OutOfMemory(bytes);
-    return DeviceBytes(bytes);
 }
 
 }  // namespace
@@ -58,11 +48,7 @@ int gpu_count() {
 }
 
 CudaDevice::CudaDevice(const CudaOptions& options)
-    : KernelDevice(options.type),
-      options_(chosen(options)),
-      blas_(options.math),
-      memory_(reserve(options.arena_bytes)),
-      arena_(options.arena_bytes, alignment) {
+    : KernelDevice(options.type), options_(chosen(options)), blas_(options.math) {
     CudaDevice::use_queue(0);
 }
 
@@ -84,7 +70,6 @@ void CudaDevice::end_run() {
     stream().synchronize();
     if (timed_) times_.end(stream());
     staging_.reset();
-    for (std::size_t queue = 0; queue < streams_.size(); ++queue) arena_.settle(static_cast<int>(queue));
 }
 
 void CudaDevice::use_queue(int queue) {
@@ -118,21 +103,25 @@ void CudaDevice::leave() {
     nvtxRangePop();
 }
 
-void CudaDevice::follow(int other) {
-    if (other == queue_) return;
-    streams_[static_cast<std::size_t>(other)].record(handover_);
+void CudaDevice::await(int queue) {
+    if (queue == queue_) return;
+    streams_.at(static_cast<std::size_t>(queue)).record(handover_);
     stream().wait(handover_);
 }
 
 std::byte* CudaDevice::allocate(std::size_t bytes) {
-    const std::optional<Placement> placement = arena_.allocate(bytes, queue_);
-    if (!placement) throw OutOfMemory(bytes);
-    for (const int other : placement->await) follow(other);
-    return memory_.get() + placement->offset;
+    void* data = nullptr;
+    const cudaError_t status = cudaMalloc(&data, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+        cudaGetLastError();  // told by the exception, not by a later call
+        throw OutOfMemory(bytes);
+    }
+    check(status, "cudaMalloc");
+    return static_cast<std::byte*>(data);
 }
 
 void CudaDevice::release(std::byte* data, std::size_t /*bytes*/) {
-    arena_.free(static_cast<std::size_t>(data - memory_.get()), queue_);
+    cudaFree(data);
 }
 
 void CudaDevice::store(Tensor to, std::span<const double> values) {

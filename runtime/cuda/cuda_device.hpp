@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "runtime/arena.hpp"
 #include "runtime/cuda/blas.hpp"
 #include "runtime/cuda/event_times.hpp"
 #include "runtime/cuda/graph.hpp"
@@ -21,7 +20,6 @@ struct CudaOptions {
     ElementType type = ElementType::fp32;
     MathMode math = MathMode::exact;
     Capture capture = Capture::off;
-    std::size_t arena_bytes = 0;  ///< all tensors lie in it
 };
 
 /// One rank on a GPU; several may share one. Made and used on the rank's thread.
@@ -36,6 +34,8 @@ public:
     void begin_run(Recording recording) override;
     void end_run() override;
     void use_queue(int queue) override;
+    int queue() const override { return queue_; }
+    void await(int queue) override;
     void record(int mark) override;
     void wait(int mark) override;
     void stamp(int index) override;
@@ -59,8 +59,6 @@ protected:
     void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes) override;
 
 private:
-    /// Work that the queue in use gets from now on comes behind all that the other one has got.
-    void follow(int other);
     StepGraph& graph() { return graphs_[timed_ ? 1 : 0]; }
 
     CudaOptions options_;
@@ -69,8 +67,6 @@ private:
     std::vector<CudaEvent> marks_;
     CudaEvent handover_;
     Blas blas_;
-    DeviceBytes memory_;
-    Arena arena_;
     Staging staging_;
     EventTimes times_;
     bool timed_ = false;

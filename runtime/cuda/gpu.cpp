@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/arena_size.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/cuda_device.hpp"
 #include "runtime/cuda/virtual_carrier.hpp"
@@ -22,13 +21,12 @@ void refuse_missing(const GpuRequest& request) {
     }
 }
 
-std::unique_ptr<Device> make_gpu(const GpuRequest& request, std::size_t arena_bytes) {
+std::unique_ptr<Device> make_gpu(const GpuRequest& request) {
     cuda::CudaOptions options;
     options.ordinal = request.ordinal;
     options.type = request.type;
     options.math = request.math;
     options.capture = request.capture == GraphCapture::on ? cuda::Capture::on : cuda::Capture::off;
-    options.arena_bytes = arena_bytes;
     return std::make_unique<cuda::CudaDevice>(options);
 }
 
@@ -43,15 +41,12 @@ double clock_ghz(cudaDeviceAttr attribute, int ordinal) {
 
 DeviceMaker gpu_devices(const GpuRequest& request) {
     refuse_missing(request);
-    return [request](const Plan& plan, int rank) {
-        return make_gpu(request, static_cast<std::size_t>(
-                                     arena_bytes(plan.job, plan.graph, plan.ranks.position(rank).pp, request.type)));
-    };
+    return [request](const Plan& /*plan*/, int /*rank*/) { return make_gpu(request); };
 }
 
-std::unique_ptr<Device> bench_gpu(const GpuRequest& request, std::size_t bytes) {
+std::unique_ptr<Device> bench_gpu(const GpuRequest& request) {
     refuse_missing(request);
-    return make_gpu(request, bytes);
+    return make_gpu(request);
 }
 
 Carrier gpu_carrier() {

@@ -76,22 +76,4 @@ BenchSizes bench_sizes(const Job& job, Effort effort) {
     return sizes;
 }
 
-std::size_t bench_memory(const BenchSizes& sizes, ElementType type) {
-    std::int64_t most = sizes.overlap_gemm.m * sizes.overlap_gemm.k + sizes.overlap_gemm.n * sizes.overlap_gemm.k +
-                        sizes.overlap_gemm.m * sizes.overlap_gemm.n;
-    for (const GemmSize& gemm : sizes.gemms) most = std::max(most, gemm.m * gemm.k + gemm.n * gemm.k + gemm.m * gemm.n);
-    for (const std::int64_t elements : sizes.elements) most = std::max(most, 6 * (elements + sizes.columns));
-    for (const AttentionShape& shape : sizes.attentions) {
-        const std::int64_t tokens = shape.sequences * shape.seq;
-        most = std::max(most, 2 * tokens * (shape.query_width() + 2 * shape.kv_width()) +
-                                  2 * tokens * shape.query_width() + 2 * shape.score_rows() * (shape.seq + 1));
-    }
-    std::int64_t bytes = 0;
-    for (const std::int64_t message : sizes.message_bytes) bytes = std::max(bytes, message);
-    constexpr std::int64_t alignment_and_states = 2;
-    const auto widest = static_cast<std::int64_t>(element_bytes(state_type_of(type)));
-    return static_cast<std::size_t>(alignment_and_states * (most * widest + 2 * bytes + sizes.overlap_bytes) +
-                                    (1 << 20));
-}
-
 }  // namespace foreshard::runtime

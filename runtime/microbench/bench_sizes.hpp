@@ -44,7 +44,4 @@ enum class Effort : std::uint8_t {
 /// Sizes that a plan's ranks compute and send, and between which others can be interpolated.
 BenchSizes bench_sizes(const Job& job, Effort effort);
 
-/// Device memory that a rank needs for them.
-std::size_t bench_memory(const BenchSizes& sizes, ElementType type);
-
 }  // namespace foreshard::runtime

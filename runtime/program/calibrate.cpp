@@ -14,8 +14,7 @@ std::vector<BenchRow> calibrate(const Plan& plan, const RunOptions& options, Pro
     const bool on_gpu = options.backend == Backend::cuda;
     const auto bench_rank = [&](Transport& transport) {
         const std::unique_ptr<Device> device =
-            on_gpu ? bench_gpu(gpu_request(options, processes.gpu()), bench_memory(sizes, options.type))
-                   : make_cpu_device(options.type);
+            on_gpu ? bench_gpu(gpu_request(options, processes.gpu())) : make_cpu_device(options.type);
         return run_microbench(*device, transport, communicators, sizes);
     };
     if (processes.several()) {

@@ -32,6 +32,8 @@ OrderedJson ranks_json(const Measurement& measurement) {
                              {"waiting_ms", rank.waiting_ms},
                              {"transfer_ms", rank.transfer_ms},
                              {"memory_high_water_bytes", memory_json(rank)}};
+        entry["arena"] = {
+            {"reserved_bytes", rank.pool.reserved}, {"used_bytes", rank.pool.most}, {"ranges", rank.pool.ranges}};
         entry["clock_offset_us"] = static_cast<double>(rank.clock.ahead.count()) / 1e3;
         entry["clock_residual_us"] = static_cast<double>(rank.clock.residual.count()) / 1e3;
         ranks.push_back(std::move(entry));

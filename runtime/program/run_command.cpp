@@ -10,6 +10,7 @@
 #include "cli/provenance.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/program/calibrate.hpp"
+#include "runtime/program/failure_file.hpp"
 #include "runtime/program/json_bench.hpp"
 #include "runtime/program/run_text.hpp"
 #include "runtime/supported.hpp"
@@ -32,13 +33,15 @@ class Program {
 public:
     explicit Program(const RunOptions& options)
         : options_(options), environment_(this_environment()), processes_(options) {
+        if (options.json_file) failure_file_.emplace(*options.json_file);
         processes_.describe(environment_);
     }
 
     cli::ExitCode run();
 
 private:
-    bool speaks() { return processes_.rank() == 0; }
+    int rank() { return processes_.rank(); }
+    bool speaks() { return rank() == 0; }
     cli::ExitCode run_plan(const Plan& plan);
     cli::ExitCode calibrate_plan(const Plan& plan);
     JobOptions job_options(const Plan& plan) const;
@@ -50,6 +53,7 @@ private:
     const RunOptions& options_;
     Environment environment_;
     Processes processes_;
+    std::optional<FailureFile> failure_file_;
     int steps_done_ = 0;
 };
 
@@ -113,9 +117,11 @@ cli::ExitCode Program::run_plan(const Plan& plan) {
                                      "one GPU) or nccl (a GPU each)",
                                      plan.ranks.count()));
     }
-    if (options_.cuda_graph && options_.comm == Comm::virtual_ranks && plan.ranks.count() > 1) {
+    if (options_.cuda_graph && !processes_.several() && plan.ranks.count() > 1) {
         throw InputError("--cuda-graph", "",
-                         "streams of several virtual ranks are not captured together; leave it out");
+                         fmt::format("the plan has {} ranks in one process, which meet while they issue; a captured "
+                                     "step needs a process for every rank",
+                                     plan.ranks.count()));
     }
     processes_.open_nccl(plan);
     processes_.describe(environment_);
@@ -166,14 +172,10 @@ cli::ExitCode Program::tell(const Plan& plan, const TrainOptions& train, const O
     return cli::ok;
 }
 
-/// Every rank that failed tells why; only rank 0 knows of finished steps.
+/// Every rank that failed tells why. Each knows the finished steps.
 cli::ExitCode Program::tell_failure(const Plan& plan, const TrainOptions& train, const Outcome& outcome) {
-    if (outcome.failure->rank == processes_.rank() || speaks()) {
-        cli::print_error(outcome.failure->reason);
-    }
-    if (options_.json_file && speaks()) {
-        cli::write_output(*options_.json_file, failure_json({options_, plan, train, outcome, environment_}));
-    }
+    if (speaks() || outcome.failure->rank == rank()) cli::print_error(outcome.failure->reason);
+    if (failure_file_) failure_file_->write(rank(), failure_json({options_, plan, train, outcome, environment_}));
     return cli::internal_error;
 }
 

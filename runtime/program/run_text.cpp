@@ -50,16 +50,17 @@ std::string step_lines(const Measurement& measurement, const Report& report) {
 }
 
 std::string rank_lines(const RunReport& run) {
-    std::string text = fmt::format("\n{:>4} {:>4} {:>4} {:>4} {:>10} {:>11} {:>12} {:>12}\n", "rank", "pp", "dp", "tp",
-                                   "busy ms", "waiting ms", "transfer ms", "memory MiB");
+    std::string text = fmt::format("\n{:>4} {:>4} {:>4} {:>4} {:>10} {:>11} {:>12} {:>12} {:>13}\n", "rank", "pp", "dp",
+                                   "tp", "busy ms", "waiting ms", "transfer ms", "memory MiB", "reserved MiB");
     for (const RankMeasure& rank : run.measurement->ranks) {
-        text += fmt::format("{:>4} {:>4} {:>4} {:>4} {:>10.2f} {:>11.2f} {:>12.2f} {:>12.2f}\n", rank.rank,
+        text += fmt::format("{:>4} {:>4} {:>4} {:>4} {:>10.2f} {:>11.2f} {:>12.2f} {:>12.2f} {:>13.2f}\n", rank.rank,
                             rank.position.pp, rank.position.dp, rank.position.tp, rank.busy_ms, rank.waiting_ms,
-                            rank.transfer_ms, mib(rank.high_water.total()));
+                            rank.transfer_ms, mib(rank.high_water.total()),
+                            mib(static_cast<std::int64_t>(rank.pool.reserved)));
     }
     return text +
            "busy: compute. waiting and transfer: of communication tasks, summed over the rank's streams, which "
-           "run beside compute.\n";
+           "run beside compute. memory: most that tensors took; reserved: the arena that they lie in.\n";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/plan/counted_buffers.hpp"
+#include "sim/plan/counted_holdings.hpp"
 #include "sim/plan/data_parallel/shard_buffers.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
@@ -275,6 +276,7 @@ void add_counted(const Job& job, const TaskGraph& graph, BufferPlan& plan) {
     for (const Work& work : graph.works) {
         plan.works.push_back(work.kind == TaskKind::pass ? counted_pass(job, graph, work) : PassBuffers{});
     }
+    plan.holdings = counted_shard_holdings(job, graph);
     const std::vector<Holding> messages = message_holdings(job, graph);
     plan.holdings.insert(plan.holdings.end(), messages.begin(), messages.end());
 }
@@ -286,12 +288,12 @@ BufferPlan plan_buffers(const Job& job, const TaskGraph& graph) {
     for (std::size_t rank = 0; rank < graph.rank_stages.size(); ++rank) {
         plan.states.push_back(states_of(job, graph, rank));
     }
-    plan.holdings = shard_holdings(job, graph);
     plan.reserved_ratio = job.software.structure.allocator_reserved_ratio;
     if (job.software.structure.counts_buffers) {
         add_counted(job, graph, plan);
         return plan;
     }
+    plan.holdings = shard_holdings(job, graph);
     const PassSizes sizes(job, graph);
     for (const Work& work : graph.works) {
         plan.works.push_back(work.kind == TaskKind::pass ? sizes.of(work) : PassBuffers{});

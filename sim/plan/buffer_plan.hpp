@@ -35,6 +35,12 @@ struct NamedBytes {
     ByteCount bytes = 0;
 };
 
+enum class HoldingKind : std::uint8_t {
+    gathered,   ///< parameters
+    gradients,  ///< whole ones, on their way to a reduction
+    message,    ///< between pipeline ranks
+};
+
 /// A buffer that lives from one task to another of the same rank.
 struct Holding {
     std::int32_t from = 0;  ///< task at whose start it is allocated
@@ -42,12 +48,13 @@ struct Holding {
     bool until_start = false;  ///< freed at the start of `to`, else at its end
     bool from_end = false;     ///< allocated at the end of `from`
     ByteCount bytes = 0;
+    HoldingKind kind = HoldingKind::message;
 };
 
 struct BufferPlan {
     std::vector<StateBytes> states;      ///< per rank
     std::vector<PassBuffers> works;      ///< like TaskGraph::works
-    std::vector<Holding> holdings;       ///< gathered parameters and gradients on their way
+    std::vector<Holding> holdings;       ///< gathered parameters, gradients on their way, messages
     std::vector<NamedBytes> workspaces;  ///< held all the time inside the allocator, per rank
     std::vector<NamedBytes> runtime;     ///< outside the allocator: context, communicators
     double reserved_ratio = 1.0;         ///< reserved by the caching allocator over allocated

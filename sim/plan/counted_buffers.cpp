@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
-#include <set>
 #include <string_view>
-#include <tuple>
 
 #include "sim/plan/op_graph.hpp"
 
@@ -302,95 +299,10 @@ private:
     ByteCount most_ = 0;
 };
 
-/// First and last task of every pass of a rank.
-struct PassTasks {
-    std::int32_t first = 0;
-    std::int32_t last = 0;
-};
-using PassKey = std::tuple<int, int, int, Pass>;  ///< step, stage, micro-batch, pass
-
-std::map<PassKey, PassTasks> pass_tasks(const TaskGraph& graph, const Stream& stream) {
-    std::map<PassKey, PassTasks> found;
-    for (std::int32_t id = stream.first; id < stream.last; ++id) {
-        const Task& task = graph.tasks[static_cast<std::size_t>(id)];
-        if (task.kind != TaskKind::pass) continue;
-        const auto [place, fresh] =
-            found.try_emplace({task.step, task.stage, task.microbatch, task.pass}, PassTasks{id, id});
-        if (!fresh) place->second.last = id;
-    }
-    return found;
-}
-
-class MessageHoldings {
-public:
-    MessageHoldings(const Job& job, const TaskGraph& graph)
-        : graph_(graph), bytes_(static_cast<ByteCount>(pipeline_message(job).value)) {}
-
-    std::vector<Holding> run() {
-        for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
-        return std::move(holdings_);
-    }
-
-private:
-    void add_rank(int rank) {
-        std::map<PassKey, PassTasks> passes;
-        std::set<PassKey> sent;  ///< by the pass that makes them
-        for (const Stream& stream : graph_.streams) {
-            if (stream.rank != rank) continue;
-            const bool forward = stream.lane == Lane::send_forward || stream.lane == Lane::recv_forward;
-            const bool sends = stream.lane == Lane::send_forward || stream.lane == Lane::send_backward;
-            const bool receives = stream.lane == Lane::recv_forward || stream.lane == Lane::recv_backward;
-            if (stream.lane == Lane::compute) passes = pass_tasks(graph_, stream);
-            for (std::int32_t id = stream.first; (sends || receives) && id < stream.last; ++id) {
-                if (receives) add_receive(id, passes);
-                if (sends) sent.insert(add_send(id, forward, passes));
-            }
-        }
-        for (const auto& [key, tasks] : passes) {
-            if (!sent.contains(key)) add_hand_over(key, tasks, passes);
-        }
-    }
-
-    /// To a stage on the same rank.
-    void add_hand_over(const PassKey& key, const PassTasks& tasks, const std::map<PassKey, PassTasks>& passes) {
-        const auto& [step, stage, microbatch, pass] = key;
-        if (pass == Pass::weight_grad) return;
-        const auto found = passes.find({step, stage + (pass == Pass::forward ? 1 : -1), microbatch, pass});
-        if (found != passes.end()) holdings_.push_back({tasks.last, found->second.first, true, true, bytes_});
-    }
-
-    PassKey add_send(std::int32_t id, bool forward, const std::map<PassKey, PassTasks>& passes) {
-        const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-        const int producer = forward ? task.stage - 1 : task.stage + 1;
-        for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad}) {
-            if ((pass == Pass::forward) != forward) continue;
-            const auto found = passes.find({task.step, producer, task.microbatch, pass});
-            if (found == passes.end()) continue;
-            holdings_.push_back({found->second.last, id, false, true, bytes_});
-            return found->first;
-        }
-        return {};
-    }
-
-    void add_receive(std::int32_t id, const std::map<PassKey, PassTasks>& passes) {
-        const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-        const auto found = passes.find({task.step, task.stage, task.microbatch, task.pass});
-        if (found != passes.end()) holdings_.push_back({id, found->second.first, true, false, bytes_});
-    }
-
-    const TaskGraph& graph_;
-    ByteCount bytes_;
-    std::vector<Holding> holdings_;
-};
-
 }  // namespace
 
 PassBuffers counted_pass(const Job& job, const TaskGraph& graph, const Work& work) {
     return PassWalk(job, graph).run(work);
-}
-
-std::vector<Holding> message_holdings(const Job& job, const TaskGraph& graph) {
-    return MessageHoldings(job, graph).run();
 }
 
 }  // namespace foreshard

@@ -10,7 +10,4 @@ namespace foreshard {
 /// over at its end: both are holdings before and after.
 PassBuffers counted_pass(const Job& job, const TaskGraph& graph, const Work& work);
 
-/// Messages between the task that makes or receives them and the one that takes or sends them.
-std::vector<Holding> message_holdings(const Job& job, const TaskGraph& graph);
-
 }  // namespace foreshard

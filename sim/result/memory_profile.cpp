@@ -11,8 +11,9 @@ namespace {
 /// A change of what is held between tasks, or of the saved tensors of a stage that are on the device.
 struct HeldChange {
     Picoseconds time = 0;
-    ByteCount bytes = 0;  ///< negative: freed
-    int stage = -1;       ///< of saved tensors that go to the host or come back
+    ByteCount bytes = 0;     ///< negative: freed
+    int stage = -1;          ///< of saved tensors that go to the host or come back
+    ByteCount gathered = 0;  ///< of those bytes: gathered parameters and gradients on their way
 };
 
 using Changes = std::vector<std::vector<HeldChange>>;  ///< per rank
@@ -29,8 +30,9 @@ void add_holdings(const TaskGraph& graph, const BufferPlan& buffers, const Timel
         const Picoseconds begin = holding.from_end ? timeline.end[from] : timeline.start[from];
         const Picoseconds end = holding.until_start ? timeline.start[to] : timeline.end[to];
         auto& mine = changes[static_cast<std::size_t>(graph.rank_of(holding.from))];
-        mine.push_back({begin, holding.bytes});
-        mine.push_back({std::max(begin, end), -holding.bytes});
+        const ByteCount gathered = holding.kind == HoldingKind::message ? 0 : holding.bytes;
+        mine.push_back({begin, holding.bytes, -1, gathered});
+        mine.push_back({std::max(begin, end), -holding.bytes, -1, -gathered});
     }
 }
 
@@ -106,9 +108,10 @@ private:
     std::size_t next_change_ = 0;
     RankMemory memory_;
     ByteCount saved_ = 0;
-    ByteCount held_ = 0;     ///< gathered parameters, gradients on their way
-    ByteCount working_ = 0;  ///< of the task at hand
-    ByteCount away_ = 0;     ///< saved tensors on the host
+    ByteCount held_ = 0;      ///< gathered parameters, gradients on their way, messages
+    ByteCount gathered_ = 0;  ///< of those: not messages
+    ByteCount working_ = 0;   ///< of the task at hand
+    ByteCount away_ = 0;      ///< saved tensors on the host
     std::int32_t task_ = -1;
     std::vector<int> in_flight_;       ///< micro-batches per stage
     std::vector<ByteCount> saved_of_;  ///< their saved tensors
@@ -123,7 +126,7 @@ void RankProfile::point(Picoseconds time) {
     memory_.peak = total;
     memory_.activations = saved_;
     memory_.buffers = buffers;
-    memory_.gathered = held_;
+    memory_.gathered = gathered_;
     memory_.peak_time = time;
     memory_.peak_task = task_;
     memory_.live.clear();
@@ -136,6 +139,7 @@ void RankProfile::point(Picoseconds time) {
 void RankProfile::change(const HeldChange& held) {
     if (held.stage < 0) {
         held_ += held.bytes;
+        gathered_ += held.gathered;
         return;
     }
     saved_ += held.bytes;
@@ -171,10 +175,12 @@ void RankProfile::pass(const Stream& stream, std::int32_t id) {
     const auto stage = static_cast<std::size_t>(task.stage);
     const bool begins = id == stream.first || !same_action(graph_.tasks[static_cast<std::size_t>(id) - 1], task);
     const bool ends = id + 1 == stream.last || !same_action(task, graph_.tasks[static_cast<std::size_t>(id) + 1]);
+    const Picoseconds start = timeline_.start[static_cast<std::size_t>(id)];
+    hold_until(start);
     saved_ += sizes.acquired;
     saved_of_[stage] += sizes.acquired;
     if (task.pass == Pass::forward && begins) ++in_flight_[stage];
-    note(timeline_.start[static_cast<std::size_t>(id)], sizes.transient, id, 0);
+    note(start, sizes.transient, id, 0);
     const Picoseconds end = timeline_.end[static_cast<std::size_t>(id)];
     hold_until(end);
     saved_ -= sizes.released;

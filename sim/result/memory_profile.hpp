@@ -12,7 +12,7 @@ namespace foreshard {
 struct MemoryPoint {
     Picoseconds time = 0;
     ByteCount activations = 0;  ///< saved tensors
-    ByteCount buffers = 0;      ///< working sets and workspaces
+    ByteCount buffers = 0;      ///< working sets, workspaces, messages, and what is gathered
 };
 
 /// Saved tensors of one stage that are live at the peak.

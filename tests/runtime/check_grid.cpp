@@ -8,6 +8,7 @@
 
 #include "runtime/supported.hpp"
 #include "sim/error.hpp"
+#include "sim/spec/catalogue.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 #include "tests/support/jobs.hpp"
 
@@ -23,12 +24,31 @@ constexpr std::array<const char*, 7> schemes = {"ddp",    "zero-1", "zero-1 over
                                                 "zero-3", "fsdp2",  "hsdp in groups of 2"};
 constexpr std::array<const char*, 3> recomputes = {"none", "selective", "full"};
 
-std::vector<const ScheduleTraits*> flushing() {
-    std::vector<const ScheduleTraits*> list;
-    for (const ScheduleTraits& traits : schedule_kinds()) {
-        if (!traits.asynchronous && !vocabulary_split(traits.kind)) list.push_back(&traits);
-    }
-    return list;
+const std::vector<const ScheduleTraits*>& flushing() {
+    static const std::vector<const ScheduleTraits*> all = [] {
+        std::vector<const ScheduleTraits*> list;
+        for (const ScheduleTraits& traits : schedule_kinds()) {
+            if (!traits.asynchronous && !vocabulary_split(traits.kind)) list.push_back(&traits);
+        }
+        return list;
+    }();
+    return all;
+}
+
+/// Read once: a file a point would take longer than a plan's training.
+struct Specs {
+    std::vector<LoadedModel> models;
+    ClusterSpec cluster;
+    SoftwareProfile software;
+};
+
+const Specs& specs() {
+    static const Specs all = [] {
+        Specs loaded{{}, load_cluster("dgx-a100-80g"), load_software("foreshard")};
+        for (const char* model : models) loaded.models.push_back(load_model(model));
+        return loaded;
+    }();
+    return all;
 }
 
 std::array<int, grid_axes> values_of(const GridPoint& p) {
@@ -64,9 +84,9 @@ void set_scheme(const std::string& scheme, JobRequest& request) {
 JobRequest request_of(const GridPoint& p) {
     const ScheduleTraits& traits = *flushing()[static_cast<std::size_t>(p.schedule)];
     JobRequest request;
-    request.model = std::string(models[static_cast<std::size_t>(p.model)]);
-    request.cluster = std::string("dgx-a100-80g");
-    request.software = std::string("foreshard");
+    request.model = specs().models[static_cast<std::size_t>(p.model)];
+    request.cluster = specs().cluster;
+    request.software = specs().software;
     request.precision = "fp32";
     request.dp = dp_degrees[static_cast<std::size_t>(p.dp)];
     request.tp = tp_degrees[static_cast<std::size_t>(p.tp)];
@@ -145,16 +165,24 @@ std::string to_string(const GridPoint& p) {
                        p.sequence_parallel == 1 ? ", sequence parallel" : "", p.overlap == 1 ? ", overlapped" : "");
 }
 
-std::optional<Job> job_of(const GridPoint& point) {
-    if (redundant(point) || ranks_of(point) > most_ranks) return std::nullopt;
-    const JobRequest request = request_of(point);
+GridJob grid_job(const GridPoint& point) {
+    if (redundant(point) || ranks_of(point) > most_ranks) return {std::nullopt, "stands for another point"};
     try {
-        Job job = resolve(request);
-        if (check(job).empty() && unsupported(job).empty()) return job;
-    } catch (const InputError&) {
-        return std::nullopt;  // options that do not go together
+        Job job = resolve(request_of(point));
+        if (const auto broken = check(job); !broken.empty()) {
+            return {std::nullopt, "no plan: " + broken.front().fields};
+        }
+        if (const auto broken = unsupported(job); !broken.empty()) {
+            return {std::nullopt, "not executed: " + broken.front().fields};
+        }
+        return {std::move(job), ""};
+    } catch (const InputError& error) {
+        return {std::nullopt, "no plan: " + error.source()};
     }
-    return std::nullopt;
+}
+
+std::optional<Job> job_of(const GridPoint& point) {
+    return grid_job(point).job;
 }
 
 std::vector<GridPoint> full_grid() {

@@ -26,6 +26,14 @@ inline constexpr int grid_axes = 9;
 
 std::string to_string(const GridPoint& point);
 
+/// The point's job, or in short why it has none: the options that do not go together, or that the runtime does not
+/// execute.
+struct GridJob {
+    std::optional<Job> job;
+    std::string refusal;
+};
+GridJob grid_job(const GridPoint& point);
+
 /// The point's job; nothing when its values do not go together, or the runtime does not execute it.
 std::optional<Job> job_of(const GridPoint& point);
 

@@ -1,34 +1,62 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
-#include <optional>
+#include <map>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "tests/runtime/check_grid.hpp"
 
-/// Compares every plan of the grid with one rank, or every STRIDE-th point: full_grid [STRIDE]. Takes hours.
-int main(int count, char** values) {
-    using namespace foreshard::runtime;
-    const std::size_t stride = count > 1 ? std::strtoul(values[1], nullptr, 10) : 1;
-    const std::vector<GridPoint> points = full_grid();
+namespace foreshard::runtime {
+namespace {
+
+struct Tally {
     int passed = 0;
     int failed = 0;
     double worst = 0.0;
-    for (std::size_t i = 0; i < points.size(); i += std::max<std::size_t>(stride, 1)) {
-        const std::optional<foreshard::Job> job = job_of(points[i]);
-        if (!job) continue;
-        const Outcome outcome = check_point(*job);
-        const bool right = !outcome.failure && outcome.comparison->passed();
-        ++(right ? passed : failed);
-        if (outcome.comparison) worst = std::max(worst, outcome.comparison->worst.relative);
-        if (right) continue;
-        fmt::print("{}: {}\n", to_string(points[i]),
-                   outcome.failure ? outcome.failure->reason : outcome.comparison->worst.tensor);
+    std::map<std::string, int> refused;  ///< by reason
+};
+
+void look_at(const GridPoint& point, Tally& tally) {
+    const GridJob found = grid_job(point);
+    if (!found.job) {
+        ++tally.refused[found.refusal];
+        return;
     }
+    const Outcome outcome = check_point(*found.job);
+    const bool right = !outcome.failure && outcome.comparison->passed();
+    ++(right ? tally.passed : tally.failed);
+    if (outcome.comparison) tally.worst = std::max(tally.worst, outcome.comparison->worst.relative);
+    if (right) return;
+    fmt::print("{}: {}\n", to_string(point),
+               outcome.failure ? outcome.failure->reason : outcome.comparison->worst.tensor);
+}
+
+int run(std::size_t stride) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<GridPoint> points = full_grid();
+    Tally tally;
+    for (std::size_t i = 0; i < points.size(); i += stride) {
+        look_at(points[i], tally);
+        if (i % 1000 < stride) {
+            fmt::print(stderr, "point {} of {}: {} passed, {} failed\n", i, points.size(), tally.passed, tally.failed);
+        }
+    }
+    const std::chrono::duration<double, std::ratio<60>> minutes = std::chrono::steady_clock::now() - start;
     fmt::print(
-        "{} points in the grid, every {}-th looked at, {} plans compared: {} passed, {} failed, worst relative error "
-        "{:.2e}\n",
-        points.size(), stride, passed + failed, passed, failed, worst);
-    return failed == 0 ? 0 : 5;
+        "{} points in the grid, every {}-th looked at; {} plans compared in {:.1f} minutes: {} passed, {} failed, "
+        "worst relative error {:.2e}\n",
+        points.size(), stride, tally.passed + tally.failed, minutes.count(), tally.passed, tally.failed, tally.worst);
+    for (const auto& [reason, count] : tally.refused) fmt::print("{:>7}  {}\n", count, reason);
+    return tally.failed == 0 ? 0 : 5;
+}
+
+}  // namespace
+}  // namespace foreshard::runtime
+
+/// Compares every plan of the grid with one rank, or that of every STRIDE-th point: full_grid [STRIDE].
+int main(int count, char** values) {
+    const std::size_t stride = count > 1 ? std::strtoul(values[1], nullptr, 10) : 1;
+    return foreshard::runtime::run(std::max<std::size_t>(stride, 1));
 }

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cpu/cpu_device.hpp"
-#include "runtime/memory_meter.hpp"
+#include "runtime/memory_pool.hpp"
 #include "runtime/random.hpp"
 
 /// Gradients of single kernels against central differences in fp64, and what padding and masks must do.
@@ -23,7 +23,7 @@ protected:
         return tensor;
     }
     Tensor empty(std::int64_t rows, std::int64_t columns) {
-        buffers_.emplace_back(*device_, meter_, MemoryKind::activations, rows, columns);
+        buffers_.emplace_back(pool_, MemoryKind::activations, rows, columns);
         return buffers_.back().tensor();
     }
     Tensor zeros(std::int64_t rows, std::int64_t columns) {
@@ -42,7 +42,7 @@ protected:
     }
 
     double cross_entropy(std::span<const std::int32_t> targets, SoftmaxParts parts, double scale = 1.0) {
-        Buffer loss(*device_, meter_, MemoryKind::activations, 1, 1, ElementType::fp64);
+        const Buffer loss(pool_, MemoryKind::activations, 1, 1, ElementType::fp64);
         device_->fill(loss.tensor(), 0.0);
         device_->cross_entropy(targets, parts, scale, loss.tensor());
         return device_->load(loss.tensor()).front();
@@ -68,7 +68,7 @@ protected:
     }
 
     std::unique_ptr<Device> device_ = make_cpu_device(ElementType::fp64);
-    MemoryMeter meter_;
+    MemoryPool pool_{*device_, 1 << 20};
     std::vector<Buffer> buffers_;
 };
 
@@ -277,9 +277,9 @@ TEST_F(Kernels, FreshTensorsArePoisoned) {
 }
 
 TEST_F(Kernels, MemoryIsCountedWhileItLives) {
-    MemoryMeter meter;
+    MemoryMeter& meter = pool_.meter();
     {
-        Buffer a(*device_, meter, MemoryKind::messages, 2, 3);
+        Buffer a(pool_, MemoryKind::messages, 2, 3);
         EXPECT_EQ(meter.now().of(MemoryKind::messages), 48);
         a.count_as(MemoryKind::activations);
         EXPECT_EQ(meter.now().of(MemoryKind::messages), 0);

@@ -211,7 +211,7 @@ StepResult run_steps(const Job& job, const TaskGraph& graph, const RunOptions& o
         run_local(job, options, run);
         result = std::move(run.result());
         for (Rank& rank : run.ranks()) collect(*rank.model, options.type, result);
-        result.left = run.ranks().front().model->memory().now();
+        result.left = run.ranks().front().model->memory().meter().now();
         return result;
     }
     std::mutex mutex;
@@ -225,7 +225,7 @@ StepResult run_steps(const Job& job, const TaskGraph& graph, const RunOptions& o
             result.passes = mine.passes;
             result.works = mine.works;
             result.ops = mine.ops;
-            result.left = run.ranks().front().model->memory().now();
+            result.left = run.ranks().front().model->memory().meter().now();
         }
         collect(*run.ranks().front().model, options.type, result);
     });

@@ -188,6 +188,7 @@ TEST_F(MpiProgram, FindsASpoiledMessage) {
 
 TEST_F(MpiProgram, EndsWhenARankDiesOrStops) {
     expect_end("kill=1", "it waited for rank 1 (message of 4096 bytes");
+    expect_end("kill=0", "it waited for rank 0 (message of 4096 bytes");
     expect_end("stop=1", "rank 0 waits for rank 1 (message of 4096 bytes");
     expect_end("memory=1", "rank 1 failed in 1F0: out of memory");
 }

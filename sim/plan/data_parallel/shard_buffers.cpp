@@ -18,12 +18,12 @@ void add_gathered(const Job& job, const GatheredParameters& use, std::vector<Hol
     const bool copies_out =
         job.plan.data_parallel == DataParallelKind::fsdp2 || job.plan.data_parallel == DataParallelKind::hsdp;
     if (!copies_out) {
-        all.push_back({use.gather, use.last_use, false, false, whole});
+        all.push_back({use.gather, use.last_use, false, false, whole, HoldingKind::gathered});
         return;
     }
     // The gathered buffer is copied out into the parameters when they are first used, and then freed.
-    all.push_back({use.gather, use.first_use, true, false, whole});
-    all.push_back({use.first_use, use.last_use, false, false, whole});
+    all.push_back({use.gather, use.first_use, true, false, whole, HoldingKind::gathered});
+    all.push_back({use.first_use, use.last_use, false, false, whole, HoldingKind::gathered});
 }
 
 /// Gradients come in the precision of activations and are copied into the input of the reduction, which stays until
@@ -32,12 +32,12 @@ void add_reduced(const Job& job, const ReducedGradients& reduced, const ReducedG
                  std::vector<Holding>& all) {
     const ByteCount input = bytes_of(reduced.elements, reduced_gradient_bytes(job));
     all.push_back({reduced.producer, reduced.producer, false, false,
-                   bytes_of(reduced.elements, activation_bytes(job.plan.precision))});
-    Holding copy{reduced.producer, reduced.reduce, false, true, input};
+                   bytes_of(reduced.elements, activation_bytes(job.plan.precision)), HoldingKind::gradients});
+    Holding copy{reduced.producer, reduced.reduce, false, true, input, HoldingKind::gradients};
     if (next != nullptr) copy.to = next->reduce;
     if (next != nullptr) copy.until_start = true;
     all.push_back(copy);
-    all.push_back({reduced.reduce, reduced.reduce, false, false, input / shard_size(job.plan)});
+    all.push_back({reduced.reduce, reduced.reduce, false, false, input / shard_size(job.plan), HoldingKind::gradients});
 }
 
 double largest_rank_parameters(const TaskGraph& graph) {

@@ -13,9 +13,9 @@ DevicePair::DevicePair(const DeviceCase& tested)
 
 Twin DevicePair::twin(std::int64_t rows, std::int64_t columns, bool state) {
     const ElementType type = state ? tested_->state_type() : tested_->type();
-    buffers_.emplace_back(*tested_, meter_, MemoryKind::activations, rows, columns, type);
+    buffers_.emplace_back(tested_pool_, MemoryKind::activations, rows, columns, type);
     const Tensor mine = buffers_.back().tensor();
-    buffers_.emplace_back(*reference_, meter_, MemoryKind::activations, rows, columns);
+    buffers_.emplace_back(reference_pool_, MemoryKind::activations, rows, columns);
     return {mine, buffers_.back().tensor()};
 }
 
@@ -29,9 +29,9 @@ Twin DevicePair::filled(std::int64_t rows, std::int64_t columns, double scale, b
 }
 
 Twin DevicePair::loss() {
-    buffers_.emplace_back(*tested_, meter_, MemoryKind::activations, 1, 1, ElementType::fp64);
+    buffers_.emplace_back(tested_pool_, MemoryKind::activations, 1, 1, ElementType::fp64);
     const Tensor mine = buffers_.back().tensor();
-    buffers_.emplace_back(*reference_, meter_, MemoryKind::activations, 1, 1);
+    buffers_.emplace_back(reference_pool_, MemoryKind::activations, 1, 1);
     const Twin result{mine, buffers_.back().tensor()};
     set(result, {0.0});
     return result;

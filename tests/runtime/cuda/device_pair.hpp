@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/device.hpp"
-#include "runtime/memory_meter.hpp"
+#include "runtime/memory_pool.hpp"
 
 /// A device with the GPU's kernels beside the processor in fp64.
 namespace foreshard::runtime::test {
@@ -64,10 +64,13 @@ private:
     Twin twin(std::int64_t rows, std::int64_t columns, bool state);
     Twin filled(std::int64_t rows, std::int64_t columns, double scale, bool state);
 
+    static constexpr std::size_t pool_bytes = std::size_t{4} << 20;
+
     std::unique_ptr<Device> tested_;
     std::unique_ptr<Device> reference_;
     double tolerance_;
-    MemoryMeter meter_;
+    MemoryPool tested_pool_{*tested_, pool_bytes};
+    MemoryPool reference_pool_{*reference_, pool_bytes};
     std::vector<Buffer> buffers_;
     std::uint64_t drawn_ = 0;
 };

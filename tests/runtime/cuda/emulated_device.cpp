@@ -58,7 +58,7 @@ std::vector<std::chrono::steady_clock::time_point> EmulatedDevice::stamps(int co
 }
 
 std::byte* EmulatedDevice::allocate(std::size_t bytes) {
-    return static_cast<std::byte*>(std::malloc(std::max(bytes, std::size_t{1})));
+    return static_cast<std::byte*>(std::aligned_alloc(256, (bytes + 256) / 256 * 256));
 }
 
 void EmulatedDevice::release(std::byte* data, std::size_t /*bytes*/) {

@@ -12,7 +12,6 @@ std::vector<DeviceCase> device_cases() {
             cuda::CudaOptions options;
             options.type = type;
             options.math = math;
-            options.arena_bytes = std::size_t{256} << 20;
             return std::make_unique<cuda::CudaDevice>(options);
         };
         cases.push_back({name, make, tolerance});

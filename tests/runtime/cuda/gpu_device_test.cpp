@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/arena_size.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/cuda_device.hpp"
 #include "runtime/gpu.hpp"
 #include "runtime/job_run.hpp"
+#include "runtime/memory_pool.hpp"
 #include "tests/runtime/check_grid.hpp"
 #include "tests/support/jobs.hpp"
 
@@ -21,18 +21,19 @@ protected:
     }
 };
 
-cuda::CudaOptions options_of(ElementType type, std::size_t bytes = std::size_t{1} << 30) {
+cuda::CudaOptions options_of(ElementType type) {
     cuda::CudaOptions options;
     options.type = type;
-    options.arena_bytes = bytes;
     return options;
 }
 
+constexpr std::size_t megabyte = std::size_t{1} << 20;
+
 TEST_F(Gpu, QueuesKeepTheOrderOfMarks) {
     cuda::CudaDevice device(options_of(ElementType::fp32));
-    MemoryMeter meter(Poison::off);
-    const Buffer data(device, meter, MemoryKind::activations, 1024, 4096);
-    const Buffer copy(device, meter, MemoryKind::activations, 1024, 4096);
+    MemoryPool pool(device, 64 * megabyte, Poison::off);
+    const Buffer data(pool, MemoryKind::activations, 1024, 4096);
+    const Buffer copy(pool, MemoryKind::activations, 1024, 4096);
     for (int round = 0; round < 20; ++round) {
         device.begin_run(Recording::off);
         device.use_queue(0);
@@ -55,38 +56,38 @@ TEST_F(Gpu, QueuesKeepTheOrderOfMarks) {
 
 /// A block that another queue freed is given out behind its last use.
 TEST_F(Gpu, MemoryFollowsQueues) {
-    const std::size_t bytes = std::size_t{64} << 20;
-    cuda::CudaDevice device(options_of(ElementType::fp32, bytes));
-    MemoryMeter meter(Poison::off);
+    cuda::CudaDevice device(options_of(ElementType::fp32));
+    MemoryPool pool(device, 64 * megabyte, Poison::off);
     const std::int64_t count = (40 << 20) / 4;
-    const Buffer result(device, meter, MemoryKind::activations, 1, 1024);
+    const Buffer result(pool, MemoryKind::activations, 1, 1024);
     device.begin_run(Recording::off);
     device.use_queue(0);
     device.record(0);
     device.use_queue(1);
     device.wait(0);
     {
-        const Buffer first(device, meter, MemoryKind::activations, 1, count);
+        const Buffer first(pool, MemoryKind::activations, 1, count);
         for (int i = 0; i < 200; ++i) device.fill(first.tensor(), 1.0);
         device.copy(first.tensor().stretch(count - 1024, 1024), result.tensor());
     }
     device.use_queue(0);
-    const Buffer second(device, meter, MemoryKind::activations, 1, count);  // has to be in the same place
+    const Buffer second(pool, MemoryKind::activations, 1, count);  // has to be in the same place
     device.fill(second.tensor(), 2.0);
     device.end_run();
     EXPECT_EQ(device.load(result.tensor()).back(), 1.0);
     EXPECT_EQ(device.load(second.tensor()).back(), 2.0);
 }
 
-TEST_F(Gpu, SaysWhenItsArenaIsFull) {
-    cuda::CudaDevice device(options_of(ElementType::fp32, std::size_t{1} << 20));
-    EXPECT_THROW(device.allocate(std::size_t{2} << 20), OutOfMemory);
+TEST_F(Gpu, SaysWhenItHasNoMemory) {
+    cuda::CudaDevice device(options_of(ElementType::fp32));
+    EXPECT_THROW(device.allocate(std::size_t{1} << 45), OutOfMemory);
+    EXPECT_NE(device.allocate(megabyte), nullptr) << "and goes on";
 }
 
 TEST_F(Gpu, StampsAreInOrderOnTheHostsClock) {
     cuda::CudaDevice device(options_of(ElementType::fp32));
-    MemoryMeter meter(Poison::off);
-    const Buffer data(device, meter, MemoryKind::activations, 1024, 4096);
+    MemoryPool pool(device, 64 * megabyte, Poison::off);
+    const Buffer data(pool, MemoryKind::activations, 1024, 4096);
     const auto before = std::chrono::steady_clock::now();
     device.begin_run(Recording::on);
     device.stamp(0);

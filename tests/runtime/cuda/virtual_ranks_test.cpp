@@ -51,11 +51,9 @@ TEST_F(VirtualRanks, ResultsWaitForTheSlowestQueue) {
     constexpr int ranks = 4;
     ThreadsWorld world(ranks, std::chrono::seconds(30), gpu_carrier());
     run_ranks(world, ranks, [&](Transport& transport) {
-        cuda::CudaOptions options;
-        options.arena_bytes = std::size_t{256} << 20;
-        cuda::CudaDevice device(options);
-        MemoryMeter meter(Poison::off);
-        const Buffer data(device, meter, MemoryKind::gradients, 1024, 1024);
+        cuda::CudaDevice device({});
+        MemoryPool pool(device, std::size_t{16} << 20, Poison::off);
+        const Buffer data(pool, MemoryKind::gradients, 1024, 1024);
         const std::vector<int> group = {0, 1, 2, 3};
         for (int round = 0; round < 5; ++round) {
             device.begin_run(Recording::off);
@@ -74,11 +72,9 @@ TEST_F(VirtualRanks, SizesThatDifferAreNamed) {
     ThreadsWorld world(2, std::chrono::seconds(30), gpu_carrier());
     try {
         run_ranks(world, 2, [&](Transport& transport) {
-            cuda::CudaOptions options;
-            options.arena_bytes = std::size_t{1} << 20;
-            cuda::CudaDevice device(options);
-            MemoryMeter meter(Poison::off);
-            const Buffer data(device, meter, MemoryKind::messages, 1, 64 + transport.rank());
+            cuda::CudaDevice device({});
+            MemoryPool pool(device, std::size_t{1} << 20, Poison::off);
+            const Buffer data(pool, MemoryKind::messages, 1, 64 + transport.rank());
             if (transport.rank() == 0) {
                 transport.send({Axis::pp, Lane::send_forward}, 1, data.span());
             } else {

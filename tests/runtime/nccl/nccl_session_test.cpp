@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/cuda_device.hpp"
-#include "runtime/memory_meter.hpp"
+#include "runtime/memory_pool.hpp"
 #include "runtime/threads_transport.hpp"
 #include "sim/error.hpp"
 
@@ -41,12 +41,10 @@ TEST_F(Nccl, OneRankGathersItsOwn) {
     const NcclGround ground{world.rank(0), 0, [] {}, std::chrono::seconds(60)};
     NcclSession session(ground, {});
     EXPECT_THAT(session.library(), testing::StartsWith("NCCL 2."));
-    cuda::CudaOptions options;
-    options.arena_bytes = std::size_t{1} << 20;
-    cuda::CudaDevice device(options);
-    MemoryMeter meter(Poison::off);
-    const Buffer mine(device, meter, MemoryKind::weights, 1, 100);
-    const Buffer all(device, meter, MemoryKind::weights, 1, 100);
+    cuda::CudaDevice device({});
+    MemoryPool pool(device, std::size_t{1} << 20, Poison::off);
+    const Buffer mine(pool, MemoryKind::weights, 1, 100);
+    const Buffer all(pool, MemoryKind::weights, 1, 100);
     device.fill(mine.tensor(), 3.0);
     device.fill(all.tensor(), -1.0);
     const std::vector<int> group = {0};

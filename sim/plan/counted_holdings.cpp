@@ -1,0 +1,185 @@
+#include "sim/plan/counted_holdings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "sim/plan/data_parallel/shard_plan.hpp"
+
+namespace foreshard {
+
+namespace {
+
+/// First and last task of every pass of a rank.
+struct PassTasks {
+    std::int32_t first = 0;
+    std::int32_t last = 0;
+};
+using PassKey = std::tuple<int, int, int, Pass>;  ///< step, stage, micro-batch, pass
+
+std::map<PassKey, PassTasks> pass_tasks(const TaskGraph& graph, const Stream& stream) {
+    std::map<PassKey, PassTasks> found;
+    for (std::int32_t id = stream.first; id < stream.last; ++id) {
+        const Task& task = graph.tasks[static_cast<std::size_t>(id)];
+        if (task.kind != TaskKind::pass) continue;
+        const auto [place, fresh] =
+            found.try_emplace({task.step, task.stage, task.microbatch, task.pass}, PassTasks{id, id});
+        if (!fresh) place->second.last = id;
+    }
+    return found;
+}
+
+class MessageHoldings {
+public:
+    MessageHoldings(const Job& job, const TaskGraph& graph)
+        : graph_(graph), bytes_(static_cast<ByteCount>(pipeline_message(job).value)) {}
+
+    std::vector<Holding> run() {
+        for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
+        return std::move(holdings_);
+    }
+
+private:
+    void add_rank(int rank) {
+        std::map<PassKey, PassTasks> passes;
+        std::set<PassKey> sent;  ///< by the pass that makes them
+        for (const Stream& stream : graph_.streams) {
+            if (stream.rank != rank) continue;
+            const bool forward = stream.lane == Lane::send_forward || stream.lane == Lane::recv_forward;
+            const bool sends = stream.lane == Lane::send_forward || stream.lane == Lane::send_backward;
+            const bool receives = stream.lane == Lane::recv_forward || stream.lane == Lane::recv_backward;
+            if (stream.lane == Lane::compute) passes = pass_tasks(graph_, stream);
+            for (std::int32_t id = stream.first; (sends || receives) && id < stream.last; ++id) {
+                if (receives) add_receive(id, passes);
+                if (sends) sent.insert(add_send(id, forward, passes));
+            }
+        }
+        for (const auto& [key, tasks] : passes) {
+            if (!sent.contains(key)) add_hand_over(key, tasks, passes);
+        }
+    }
+
+    /// To a stage on the same rank.
+    void add_hand_over(const PassKey& key, const PassTasks& tasks, const std::map<PassKey, PassTasks>& passes) {
+        const auto& [step, stage, microbatch, pass] = key;
+        if (pass == Pass::weight_grad) return;
+        const auto found = passes.find({step, stage + (pass == Pass::forward ? 1 : -1), microbatch, pass});
+        if (found != passes.end()) holdings_.push_back({tasks.last, found->second.first, true, true, bytes_});
+    }
+
+    PassKey add_send(std::int32_t id, bool forward, const std::map<PassKey, PassTasks>& passes) {
+        const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+        const int producer = forward ? task.stage - 1 : task.stage + 1;
+        for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad}) {
+            if ((pass == Pass::forward) != forward) continue;
+            const auto found = passes.find({task.step, producer, task.microbatch, pass});
+            if (found == passes.end()) continue;
+            holdings_.push_back({found->second.last, id, false, true, bytes_});
+            return found->first;
+        }
+        return {};
+    }
+
+    /// What is received backward feeds a whole backward, or its I.
+    void add_receive(std::int32_t id, const std::map<PassKey, PassTasks>& passes) {
+        const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+        for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad}) {
+            if ((pass == Pass::forward) != (task.pass == Pass::forward)) continue;
+            const auto found = passes.find({task.step, task.stage, task.microbatch, pass});
+            if (found == passes.end()) continue;
+            holdings_.push_back({id, found->second.first, true, false, bytes_});
+            return;
+        }
+    }
+
+    const TaskGraph& graph_;
+    ByteCount bytes_;
+    std::vector<Holding> holdings_;
+};
+
+/// Gathered parameters and whole gradients of a rank.
+class ShardHoldings {
+public:
+    ShardHoldings(const Job& job, const TaskGraph& graph)
+        : graph_(graph), element_(activation_bytes(job.plan.precision)) {
+        for (const StageOps& stage : graph.stages) groups_.push_back(shard_groups(job, stage));
+    }
+
+    std::vector<Holding> run() {
+        for (const GatheredParameters& use : graph_.gathered) {
+            holdings_.push_back(
+                {use.gather, use.last_use, false, false, bytes_of(use.elements), HoldingKind::gathered});
+        }
+        for (const ReducedGradients& reduced : graph_.reduced) add_reduced(reduced);
+        return std::move(holdings_);
+    }
+
+private:
+    using Key = std::tuple<int, int, int>;  ///< rank, stage, group
+
+    ByteCount bytes_of(double elements) const { return std::llround(elements * element_); }
+
+    /// From the first task that adds to them, since the last reduction, until they are reduced; a second level works
+    /// on the rank's part of the same buffer.
+    void add_reduced(const ReducedGradients& reduced) {
+        const int rank = graph_.rank_of(reduced.reduce);
+        const Work& work = work_of(reduced.producer);
+        const int group =
+            groups_[static_cast<std::size_t>(work.stage)].of_unit[static_cast<std::size_t>(work.first_unit)];
+        std::int32_t& searched = searched_[{rank, work.stage, group}];
+        const Stream& compute = graph_.stream_of(reduced.producer);
+        std::int32_t first = std::max(searched, compute.first);
+        while (first < reduced.producer && !adds_to(first, work.stage, group)) ++first;
+        searched = reduced.producer + 1;
+        holdings_.push_back(
+            {first, last_level(reduced.reduce), false, false, bytes_of(reduced.elements), HoldingKind::gradients});
+    }
+
+    const Work& work_of(std::int32_t task) const {
+        return graph_.works[static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].work)];
+    }
+
+    bool adds_to(std::int32_t id, int stage, int group) const {
+        const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+        if (task.kind != TaskKind::pass || task.pass == Pass::forward || task.stage != stage) return false;
+        const Work& work = work_of(id);
+        const auto units = groups_[static_cast<std::size_t>(stage)].of_unit.begin() + work.first_unit;
+        return std::find(units, units + work.units, group) != units + work.units;
+    }
+
+    /// The task between groups that follows a reduction inside one, or that itself.
+    std::int32_t last_level(std::int32_t reduce) {
+        if (second_level_.empty()) {
+            for (const Stream& stream : graph_.streams) {
+                if (stream.lane != Lane::dp_replica) continue;
+                for (std::int32_t id = stream.first; id < stream.last; ++id) {
+                    second_level_[graph_.deps[graph_.tasks[static_cast<std::size_t>(id)].first_dep]] = id;
+                }
+            }
+        }
+        const auto found = second_level_.find(reduce);
+        return found == second_level_.end() ? reduce : found->second;
+    }
+
+    const TaskGraph& graph_;
+    int element_;
+    std::vector<ShardGroups> groups_;
+    std::map<Key, std::int32_t> searched_;
+    std::map<std::int32_t, std::int32_t> second_level_;
+    std::vector<Holding> holdings_;
+};
+
+}  // namespace
+
+std::vector<Holding> message_holdings(const Job& job, const TaskGraph& graph) {
+    return MessageHoldings(job, graph).run();
+}
+
+std::vector<Holding> counted_shard_holdings(const Job& job, const TaskGraph& graph) {
+    if (graph.gathered.empty() && graph.reduced.empty()) return {};
+    return ShardHoldings(job, graph).run();
+}
+
+}  // namespace foreshard
