@@ -89,6 +89,9 @@ TEST(PlanSequence, EveryPlanOfTheCoveringSetKeepsTheRules) {
         groups_found += groups_in(groups);
         for (const auto& mine : sequence.ranks) calls += static_cast<int>(mine.size());
     }
+    RecordProperty("plans", plans);
+    RecordProperty("calls", calls);
+    RecordProperty("groups", groups_found);
     EXPECT_GT(plans, 50);
     EXPECT_GT(calls, 10000);
     EXPECT_GT(groups_found, 100);

@@ -53,7 +53,7 @@ TEST_F(VirtualRanks, ResultsWaitForTheSlowestQueue) {
     ThreadsWorld world(ranks, std::chrono::seconds(30), gpu_carrier());
     run_ranks(world, ranks, [&](Transport& transport) {
         cuda::CudaDevice device({});
-        MemoryPool pool(device, std::size_t{8} << 20, Poison::off);
+        MemoryPool pool(device, std::size_t{16} << 20, Poison::off);
         const Buffer data(pool, MemoryKind::gradients, 1024, 1024);
         const std::vector<int> group = {0, 1, 2, 3};
         for (int round = 0; round < 5; ++round) {

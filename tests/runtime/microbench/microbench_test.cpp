@@ -101,6 +101,7 @@ TEST(BenchSizes, AreThePlansOwn) {
     EXPECT_NE(std::find(sizes.gemms.begin(), sizes.gemms.end(), second_linear), sizes.gemms.end());
     const BenchSizes full = bench_sizes(job, Effort::full);
     EXPECT_GT(full.gemms.size(), sizes.gemms.size());
+    EXPECT_GT(full.message_bytes.back(), sizes.message_bytes.back());
 }
 
 }  // namespace
