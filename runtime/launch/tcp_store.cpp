@@ -11,7 +11,8 @@ namespace foreshard::runtime {
 
 class TcpStore::Impl {
 public:
-    Impl(const StoreAddress& address, std::chrono::duration<double> timeout) : address_(address), timeout_(timeout) {
+    Impl(StoreAddress address, std::chrono::duration<double> timeout)
+        : address_(std::move(address)), timeout_(timeout) {
         give_back(open());
     }
     ~Impl();
