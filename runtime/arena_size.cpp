@@ -112,9 +112,8 @@ HeldBytes held_bytes(const TaskGraph& graph, const BufferPlan& plan, const Strea
     };
     for (const Holding& holding : plan.holdings) {
         if (graph.rank_of(holding.from) != compute.rank) continue;
-        // What is received is held from its arrival on, which is when the sender has started too.
-        const bool at_end = holding.from_end || graph.tasks[static_cast<std::size_t>(holding.from)].comm >= 0;
-        const std::int32_t from = at_end ? end_of(holding.from) : start_of(holding.from);
+        // What is received or gathered has its place from its task's turn on, which the plan counts from its arrival.
+        const std::int32_t from = holding.from_end ? end_of(holding.from) : start_of(holding.from);
         const std::int32_t to = holding.until_start ? start_of(holding.to) : end_of(holding.to);
         const std::int32_t first = places.earliest[static_cast<std::size_t>(from)];
         const std::int32_t last = std::min(places.latest[static_cast<std::size_t>(to)], tasks);

@@ -14,8 +14,7 @@ void all_reduce(UnitRun& run, Slot slot) {
 /// (t, h) of every rank to (T, h).
 void all_gather(UnitRun& run, Slot from, Slot to) {
     Buffer all(run.rank.pool, MemoryKind::activations, run.tokens(), run.hidden());
-    run.rank.transport.all_gather(channel, run.rank.tp_group, run.state[from].span(),
-                                  {all.span(), run.device().type()});
+    run.rank.transport.all_gather(channel, run.rank.tp_group, run.state[from].span(), {all.span(), all.tensor().type});
     run.state[to] = std::move(all);
 }
 

@@ -45,12 +45,6 @@ void refuse_plan(const Job& job, ElementType type) {
     if (plan.offload_activation_layers > 0) {
         refuse("--offload-activation-layers", "the runtime has one memory; valid is 0");
     }
-    if (plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::uniform &&
-        plan.recompute_num_layers > 1) {
-        refuse("--recompute-num-layers", fmt::format("{}: the runtime recomputes layer by layer; valid is 1, or method "
-                                                     "block",
-                                                     plan.recompute_num_layers));
-    }
     if (vocabulary_shares(plan) > 1 || traits_of(plan.schedule).asynchronous) {
         refuse("--schedule", fmt::format("{}: the runtime has schedules with a flush and the output layer on the last "
                                          "stage",

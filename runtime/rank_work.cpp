@@ -12,12 +12,6 @@ namespace foreshard::runtime {
 
 namespace {
 
-bool recomputes_all(const OpBlock& block) {
-    if (block.input_grad.empty() || block.forward.empty()) return false;
-    const Op& first = block.input_grad.front();
-    return first.recompute && first.name == block.forward.front().name;
-}
-
 bool keeps_scores(const OpBlock& block) {
     for (const Op& op : block.forward) {
         if (op.name == "attention_softmax") return op.saved > 0;
@@ -187,8 +181,22 @@ void RankWork::forward(int stage, int microbatch, int unit) {
     run_ops(block.forward, run);
     if (run.kind == BlockKind::head) return;
     pass.activation = std::move(run.state[unit_output(run)]);
-    if (recomputes_all(block)) run.state.clear_but(Slot::input);
+    if (kept_of(block) == Kept::input) run.state.clear_but(Slot::input);
+    if (kept_of(block) == Kept::nothing) run.state.clear();
     if (unit + 1 == unit_count(stage)) give({stage + 1, microbatch, Direction::forward}, std::move(pass.activation));
+}
+
+/// The forward of units that are rebuilt together, from the input of the first.
+void RankWork::rebuild(int stage, int microbatch, int last, int units) {
+    StagePass& pass = passes_.at({stage, microbatch});
+    std::span<const Op> ops = block_of(stage, last).input_grad;
+    for (int unit = last - units + 1; unit < last; ++unit) {
+        UnitRun run = unit_run(stage, unit, pass, microbatch);
+        const std::size_t count = block_of(stage, unit).forward.size();
+        run_ops(ops.first(count), run);
+        ops = ops.subspan(count);
+        pass.units[static_cast<std::size_t>(unit) + 1][Slot::input] = std::move(run.state[unit_output(run)]);
+    }
 }
 
 /// Ops that run again come first; what they give beyond the unit's saved tensors is its output, which nobody needs.
@@ -199,9 +207,13 @@ void RankWork::input_grad(int stage, int microbatch, int unit) {
         const bool last = unit + 1 == unit_count(stage);
         run.state[Slot::grad] = last ? take({stage, microbatch, Direction::backward}) : std::move(pass.gradient);
     }
-    const std::vector<Op>& ops = block_of(stage, unit).input_grad;
+    const OpBlock& block = block_of(stage, unit);
+    const std::vector<Op>& ops = block.input_grad;
     const auto again = std::partition_point(ops.begin(), ops.end(), [](const Op& op) { return op.recompute; });
-    run_ops({ops.begin(), again}, run);
+    const int units = rebuilt_layers(block);
+    if (units > 1) rebuild(stage, microbatch, unit, units);
+    const auto own = units > 1 ? again - static_cast<std::ptrdiff_t>(block.forward.size()) : ops.begin();
+    run_ops({own, again}, run);
     if (again != ops.begin()) run.drop(unit_output(run));
     run_ops({again, ops.end()}, run);
     if (run.kind != BlockKind::embedding) pass.gradient = std::move(run.state[Slot::grad]);

@@ -47,6 +47,7 @@ private:
     UnitRun unit_run(int stage, int unit, StagePass& pass, int microbatch);
     void run_ops(std::span<const Op> ops, UnitRun& run);
     void forward(int stage, int microbatch, int unit);
+    void rebuild(int stage, int microbatch, int last, int units);
     void input_grad(int stage, int microbatch, int unit);
     void weight_grad(int stage, int microbatch, int unit);
     void after_backward(const Work& work, int microbatch);

@@ -40,8 +40,7 @@ public:
     cli::ExitCode run();
 
 private:
-    int rank() { return processes_.rank(); }
-    bool speaks() { return rank() == 0; }
+    bool speaks() { return processes_.rank() == 0; }
     cli::ExitCode run_plan(const Plan& plan);
     cli::ExitCode calibrate_plan(const Plan& plan);
     JobOptions job_options(const Plan& plan) const;
@@ -111,16 +110,16 @@ Listener Program::listener(const Plan& plan, const JobOptions& job) {
 }
 
 cli::ExitCode Program::run_plan(const Plan& plan) {
-    if (options_.backend == Backend::cuda && options_.comm == Comm::threads && plan.ranks.count() > 1) {
-        throw InputError("--comm", "",
-                         fmt::format("threads: the plan has {} ranks; with --backend cuda take virtual (all of them on "
-                                     "one GPU) or nccl (a GPU each)",
-                                     plan.ranks.count()));
-    }
     if (options_.cuda_graph && !processes_.several() && plan.ranks.count() > 1) {
         throw InputError("--cuda-graph", "",
                          fmt::format("the plan has {} ranks in one process, which meet while they issue; a captured "
                                      "step needs a process for every rank",
+                                     plan.ranks.count()));
+    }
+    if (options_.backend == Backend::cuda && options_.comm == Comm::threads && plan.ranks.count() > 1) {
+        throw InputError("--comm", "",
+                         fmt::format("threads: the plan has {} ranks; with --backend cuda take virtual (all of them on "
+                                     "one GPU) or nccl (a GPU each)",
                                      plan.ranks.count()));
     }
     processes_.open_nccl(plan);
@@ -174,8 +173,10 @@ cli::ExitCode Program::tell(const Plan& plan, const TrainOptions& train, const O
 
 /// Every rank that failed tells why. Each knows the finished steps.
 cli::ExitCode Program::tell_failure(const Plan& plan, const TrainOptions& train, const Outcome& outcome) {
-    if (speaks() || outcome.failure->rank == rank()) cli::print_error(outcome.failure->reason);
-    if (failure_file_) failure_file_->write(rank(), failure_json({options_, plan, train, outcome, environment_}));
+    if (speaks() || outcome.failure->rank == processes_.rank()) cli::print_error(outcome.failure->reason);
+    if (failure_file_) {
+        failure_file_->write(processes_.rank(), failure_json({options_, plan, train, outcome, environment_}));
+    }
     return cli::internal_error;
 }
 

@@ -148,6 +148,19 @@ void add_launch_flags(CLI::App& app, RunOptions& options) {
         ->type_name("tcp|mpi|DIR");
 }
 
+/// Communication that the runtime does and the simulator has no op for.
+void add_untimed_sums(const Job& job, std::vector<std::string>& assumed) {
+    const auto add = [&](const char* what) {
+        assumed.push_back(
+            fmt::format("optimizer: begins with all-reduces over tensor-parallel ranks of the gradients of "
+                        "{}; a simulation of the job does not time them",
+                        what));
+    };
+    if (job.plan.tp == 1) return;
+    if (job.plan.sequence_parallel) add("parameters that every rank holds whole (norms, biases, positions)");
+    if (job.plan.tp > job.model.kv_heads) add("KV heads that several ranks hold copies of");
+}
+
 }  // namespace
 
 std::string_view to_string(Backend backend) {
@@ -237,6 +250,7 @@ Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
         assumed.push_back("precision: " + precision + ", which the runtime computes in");
     }
     Job job = job_from(flags);
+    add_untimed_sums(job, assumed);
     job.assumptions.insert(job.assumptions.end(), assumed.begin(), assumed.end());
     return job;
 }

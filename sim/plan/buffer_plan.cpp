@@ -231,7 +231,10 @@ StateBytes state_bytes(const Job& job, std::int64_t dense, std::int64_t expert) 
     const std::int64_t all = dense + expert;
     StateBytes states;
     states.weights = bytes.weight * (shards_parameters(plan) ? owned : all);
-    states.gradients = bytes.gradient * (shards_gradients(plan) ? owned : all) + bytes.gradient_copy * all;
+    // The project's own runtime shards gradients with the parameters only.
+    const bool whole_gradients =
+        !shards_gradients(plan) || (job.software.structure.counts_buffers && !shards_parameters(plan));
+    states.gradients = bytes.gradient * (whole_gradients ? all : owned) + bytes.gradient_copy * all;
     states.optimizer = bytes.optimizer * (shards_optimizer(plan) ? owned : all);
     states.moments = moment_bytes * (shards_optimizer(plan) ? owned : all);
     // Megatron copies 16-bit gradients to fp32 inside the step; a kept partition is that copy already.

@@ -92,24 +92,19 @@ private:
         return counted;
     }
 
-    static bool recomputes_all(const OpBlock& block) {
-        if (block.input_grad.empty() || block.forward.empty()) return false;
-        const Op& first = block.input_grad.front();
-        return first.recompute && first.name == block.forward.front().name;
-    }
-
     void forward(const OpBlock& block) {
         const ByteCount before = now_;
         keeps_scores_ = std::none_of(block.forward.begin(), block.forward.end(),
                                      [](const Op& op) { return op.name == "attention_softmax" && op.saved == 0; });
         loss_reductions_ = 0;
         each(block.forward);
-        // Of a recomputed layer the input, which was there before, and the output stay.
-        if (recomputes_all(block)) now_ = before + size_.shard;
+        // Of a layer that is rebuilt the input, which was there before, and the output stay, or the output alone.
+        const Kept kept = kept_of(block);
+        if (kept != Kept::all) now_ = before + (kept == Kept::input ? size_.shard : 0);
     }
 
     void input_grad(const OpBlock& block) {
-        const bool whole = recomputes_all(block);
+        const bool whole = rebuilt_layers(block) > 0;
         keeps_scores_ = true;
         std::size_t i = 0;
         for (; i < block.input_grad.size() && block.input_grad[i].recompute; ++i) {

@@ -5,6 +5,7 @@
 
 #include "sim/plan/op_builders.hpp"
 #include "sim/plan/parameters.hpp"
+#include "sim/spec/data_parallel.hpp"
 
 namespace foreshard {
 
@@ -52,6 +53,27 @@ void recompute_layer(OpBlock& block, const OpShapes& shapes, int layers_at_once)
     block.forward.front().saved = block.saved;
 }
 
+/// Layers that are rebuilt together: the input of the first is kept, and the backward of the last begins with the
+/// forward of all.
+void append_group(const OpBlock& layer, const OpShapes& shapes, int layers, StageOps& stage) {
+    OpBlock last = recomputed(layer, Recompute::full, shapes, 1);
+    last.working_set *= layers;
+    OpBlock plain = last;
+    plain.recompute_flops = Flops(0.0);
+    std::erase_if(plain.input_grad, [](const Op& op) { return op.recompute; });
+    const auto again = static_cast<std::ptrdiff_t>(last.input_grad.size() - plain.input_grad.size());
+    const std::vector<Op> once(last.input_grad.begin(), last.input_grad.begin() + again);
+    for (int i = 1; i < layers; ++i) last.input_grad.insert(last.input_grad.begin(), once.begin(), once.end());
+    last.recompute_flops = last.recompute_flops * layers;
+    for (int i = 0; i < layers; ++i) {
+        OpBlock& block = stage.blocks.emplace_back(i + 1 < layers ? plain : last);
+        block.first_layer = layer.first_layer + i;
+        if (i == 0) continue;
+        block.saved = 0;
+        block.forward.front().saved = 0;
+    }
+}
+
 /// Runs of layers of one kind: dense or mixture of experts, recomputed or not.
 void append_layers(const Job& job, const OpShapes& shapes, const StageContents& contents, StageOps& stage) {
     const ParallelPlan& plan = job.plan;
@@ -61,6 +83,8 @@ void append_layers(const Job& job, const OpShapes& shapes, const StageContents& 
     const int recomputed_layers = by_block && plan.recompute_num_layers > 0
                                       ? std::min(plan.recompute_num_layers, contents.layers)
                                       : contents.layers;
+    // Sharded parameters are gathered layer by layer, and so are they listed.
+    const bool groups = plan.recompute == Recompute::full && at_once > 1 && !shards_parameters(plan);
     int layer = 0;
     while (layer < contents.layers) {
         const bool moe = is_moe_layer(job.model, contents.first_layer + layer);
@@ -71,11 +95,18 @@ void append_layers(const Job& job, const OpShapes& shapes, const StageContents& 
             ++run;
         }
         OpBlock block = layer_block(job, shapes, moe);
+        block.first_layer = contents.first_layer + layer;
+        layer += run;
+        if (again && groups) {
+            for (; run > 0; run -= at_once) {
+                append_group(block, shapes, std::min(run, at_once), stage);
+                block.first_layer += at_once;
+            }
+            continue;
+        }
         if (again) block = recomputed(block, plan.recompute, shapes, at_once);
         block.repeat = run;
-        block.first_layer = contents.first_layer + layer;
         stage.blocks.push_back(std::move(block));
-        layer += run;
     }
 }
 
@@ -174,6 +205,22 @@ std::vector<StageOps> build_stage_ops(const Job& job, const std::vector<StageCon
     }
     if (vocabulary_shares(job.plan) > 1) stages.push_back(vocabulary_share_ops(job, shapes));
     return stages;
+}
+
+Kept kept_of(const OpBlock& block) {
+    if (block.kind != BlockKind::layer || block.forward.empty()) return Kept::all;
+    const auto saves = [](const Op& op) { return op.saved > 0; };
+    if (std::any_of(block.forward.begin() + 1, block.forward.end(), saves)) return Kept::all;
+    return saves(block.forward.front()) ? Kept::input : Kept::nothing;
+}
+
+int rebuilt_layers(const OpBlock& block) {
+    if (block.input_grad.empty() || block.forward.empty()) return 0;
+    const Op& first = block.input_grad.front();
+    if (!first.recompute || first.name != block.forward.front().name) return 0;
+    const auto again =
+        std::count_if(block.input_grad.begin(), block.input_grad.end(), [](const Op& op) { return op.recompute; });
+    return static_cast<int>(again) / static_cast<int>(block.forward.size());
 }
 
 }  // namespace foreshard

@@ -45,4 +45,12 @@ OpBlock mtp_block(const Job& job, const OpShapes& shapes);
 /// @param layers_at_once layers between two kept inputs (full recompute, uniform method)
 OpBlock recomputed(OpBlock block, Recompute recompute, const OpShapes& shapes, int layers_at_once);
 
+/// What a layer keeps from forward to backward.
+enum class Kept : std::uint8_t { all, input, nothing };
+Kept kept_of(const OpBlock& block);
+
+/// Whole layers whose forward the layer's backward runs again first: itself, and with it those in front of it that are
+/// rebuilt with it. 0: none.
+int rebuilt_layers(const OpBlock& block);
+
 }  // namespace foreshard

@@ -205,5 +205,17 @@ TEST(HighWater, IsThePlansForEveryRankAndKind) {
     }
 }
 
+/// ZeRO-2 runs with one micro-batch, and holds whole gradients.
+TEST(HighWater, IsThePlansUnderZero2) {
+    JobRequest request = test::tiny_request(1, 2);
+    request.software = std::string("foreshard");
+    request.dp = 2;
+    request.gpus = 2;
+    request.mbs = 1;
+    request.gbs = 2;
+    request.zero = 2;
+    EXPECT_EQ(differences(test::valid_job(request), ElementType::fp32), "");
+}
+
 }  // namespace
 }  // namespace foreshard::runtime

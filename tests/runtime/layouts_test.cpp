@@ -33,6 +33,7 @@ StepResult reference_of(JobRequest request) {
     request.sp = false;
     request.schedule.reset();
     request.recompute.reset();
+    request.recompute_num_layers.reset();
     return run_steps(foreshard::test::valid_job(request), two_steps());
 }
 
@@ -86,6 +87,23 @@ TEST_P(Pipeline, GivesTheGradientsOfOneRank) {
     request.overlap_p2p = true;
     request.num_layers = 4;
     expect_equal(run_steps(foreshard::test::valid_job(request), two_steps()), reference_of(request));
+}
+
+/// Layers rebuilt in groups, of which the last of a stage is smaller.
+TEST(GroupedRecomputation, OfSeveralLayersAtATimeGivesTheGradientsOfOneRank) {
+    for (const char* model : {"gpt-tiny", "llama-tiny", "bert-tiny"}) {
+        for (const char* schedule : {"1f1b", "zb-h1"}) {
+            JobRequest request = small_request(model);
+            request.gpus = 2;
+            request.pp = 2;
+            request.schedule = schedule;
+            request.overlap_p2p = true;
+            request.num_layers = 10;
+            request.recompute = "full";
+            request.recompute_num_layers = 3;
+            expect_equal(run_steps(foreshard::test::valid_job(request), two_steps()), reference_of(request));
+        }
+    }
 }
 
 /// In fp32 the same within what rounding allows.

@@ -26,7 +26,21 @@ INSTANTIATE_TEST_SUITE_P(Plans, CountedBuffers,
                          testing::Combine(testing::Values("gpt-tiny", "llama-tiny", "bert-tiny"),
                                           testing::Values(Layout{}, Layout{2, false}, Layout{2, true}, Layout{4, true},
                                                           Layout{1, false, 2, "1f1b"}, Layout{1, false, 2, "zb-h1"}),
-                                          testing::Values("none", "selective", "full")));
+                                          testing::Values("none", "selective", "full", "full, 2 at a time")));
+
+JobRequest request_of(const char* model, const Layout& layout, const std::string& recompute) {
+    JobRequest request = small_request(model, layout.tp);
+    request.gpus = layout.tp * layout.pp;
+    request.sp = layout.sequence_parallel;
+    request.pp = layout.pp;
+    request.schedule = layout.schedule;
+    request.recompute = recompute.substr(0, recompute.find(','));
+    if (recompute.ends_with("at a time")) {
+        request.recompute_num_layers = 2;
+        request.num_layers = 3 * layout.pp;
+    }
+    return request;
+}
 
 void expect_measured(const Job& job) {
     RunOptions options;
@@ -55,13 +69,7 @@ void expect_measured(const Job& job) {
 
 TEST_P(CountedBuffers, AreTheMeasuredOnes) {
     const auto& [model, layout, recompute] = GetParam();
-    JobRequest request = small_request(model, layout.tp);
-    request.gpus = layout.tp * layout.pp;
-    request.sp = layout.sequence_parallel;
-    request.pp = layout.pp;
-    request.schedule = layout.schedule;
-    request.recompute = recompute;
-    expect_measured(foreshard::test::valid_job(request));
+    expect_measured(foreshard::test::valid_job(request_of(model, layout, recompute)));
 }
 
 /// The same with attention in one op, whose numbers are those of the ops with a score matrix.
@@ -86,13 +94,7 @@ TEST(FlashAttention, GivesTheGradientsAndHoldsTheBuffersThatAreCounted) {
 /// What is saved from forward to backward is what the ops say.
 TEST_P(CountedBuffers, HoldWhatOpsSave) {
     const auto& [model, layout, recompute] = GetParam();
-    JobRequest request = small_request(model, layout.tp);
-    request.gpus = layout.tp * layout.pp;
-    request.sp = layout.sequence_parallel;
-    request.pp = layout.pp;
-    request.schedule = layout.schedule;
-    request.recompute = recompute;
-    const Job job = foreshard::test::valid_job(request);
+    const Job job = foreshard::test::valid_job(request_of(model, layout, recompute));
     const TaskGraph graph = lower(job, schedule_of(job));
     const BufferPlan plan = plan_buffers(job, graph);
     for (std::size_t w = 0; w < graph.works.size(); ++w) {

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -68,6 +69,19 @@ TEST_F(RunProgram, ChecksAPlanAndReportsIt) {
     EXPECT_LT(report.at("check").at("max_relative_error"), 1e-12);
     EXPECT_EQ(report.at("measured").at("ranks").size(), 4U);
     EXPECT_GT(report.at("summary").at("step_time_ms"), 0.0);
+}
+
+/// What the runtime does beyond the ops that the simulator times is told.
+TEST_F(RunProgram, TellsOfSumsThatNoOpStandsFor) {
+    const auto assumptions = [&](const std::string& flags) {
+        const Outcome outcome =
+            run("--num-layers 2 --seq-length 16 --gbs 2 --iterations 1 --warmup 0 --json - " + flags);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return nlohmann::json::parse(outcome.out).at("provenance").at("assumptions").dump();
+    };
+    EXPECT_THAT(assumptions("--model gpt-tiny --tp 2 --sp"), HasSubstr("that every rank holds whole"));
+    EXPECT_THAT(assumptions("--model llama-tiny --tp 4"), HasSubstr("KV heads that several ranks"));
+    EXPECT_THAT(assumptions("--model gpt-tiny --tp 2"), Not(HasSubstr("all-reduces over tensor-parallel")));
 }
 
 TEST_F(RunProgram, ExitsWith5WhenAMessageIsSpoiled) {

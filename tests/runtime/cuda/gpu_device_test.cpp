@@ -7,7 +7,6 @@
 #include "runtime/gpu.hpp"
 #include "runtime/job_run.hpp"
 #include "runtime/memory_pool.hpp"
-#include "tests/runtime/check_grid.hpp"
 #include "tests/support/jobs.hpp"
 
 /// What only a GPU can show: order between queues, captured steps, and whole models.

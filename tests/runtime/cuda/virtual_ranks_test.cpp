@@ -5,6 +5,7 @@
 #include "runtime/cuda/cuda_device.hpp"
 #include "runtime/gpu.hpp"
 #include "runtime/job_run.hpp"
+#include "runtime/memory_pool.hpp"
 #include "runtime/threads_transport.hpp"
 #include "tests/runtime/check_grid.hpp"
 
