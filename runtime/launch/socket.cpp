@@ -110,7 +110,7 @@ Socket listen_on(int port, std::string& reason) {
     sockaddr_in any4{};
     any4.sin_family = AF_INET;
     any4.sin_port = any.sin6_port;
-    const sockaddr* address = reinterpret_cast<const sockaddr*>(&any);
+    const auto* address = reinterpret_cast<const sockaddr*>(&any);
     socklen_t size = sizeof any;
     const int on = 1;
     const int off = 0;

@@ -1,5 +1,6 @@
 #include "runtime/launch/tcp_store.hpp"
 
+#include <atomic>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -11,7 +12,8 @@ namespace foreshard::runtime {
 
 class TcpStore::Impl {
 public:
-    Impl(const StoreAddress& address, std::chrono::duration<double> timeout) : address_(address), timeout_(timeout) {
+    Impl(StoreAddress address, std::chrono::duration<double> timeout)
+        : address_(std::move(address)), timeout_(timeout) {
         give_back(open());
     }
     ~Impl();
@@ -37,12 +39,13 @@ private:
     StoreFrame exchange(const Socket& socket, std::span<const std::byte> request, const std::string& what,
                         Deadline deadline);
     [[noreturn]] void refuse(const std::string& what) const;
-    [[noreturn]] void refuse(Transfer outcome, const std::string& what) const;
+    [[noreturn]] void refuse(Transfer outcome, const std::string& what);
 
     StoreAddress address_;
     std::chrono::duration<double> timeout_;
     std::mutex mutex_;
     std::vector<Socket> idle_;
+    std::atomic<bool> lost_ = false;
 };
 
 void TcpStore::Impl::refuse(const std::string& what) const {
@@ -50,7 +53,8 @@ void TcpStore::Impl::refuse(const std::string& what) const {
                                                     address_.port, what));
 }
 
-void TcpStore::Impl::refuse(Transfer outcome, const std::string& what) const {
+void TcpStore::Impl::refuse(Transfer outcome, const std::string& what) {
+    lost_ = lost_ || outcome == Transfer::closed;
     if (outcome == Transfer::timed_out) refuse(fmt::format("gave no answer in time: nobody brought {}", what));
     refuse(
         fmt::format("closed the connection (the process of rank 0 has ended, or no Foreshard store is there); "
@@ -59,7 +63,8 @@ void TcpStore::Impl::refuse(Transfer outcome, const std::string& what) const {
 }
 
 Socket TcpStore::Impl::open() {
-    const Deadline deadline = deadline_in(timeout_);
+    // A server that has gone does not come again.
+    const Deadline deadline = lost_ ? deadline_in(std::chrono::milliseconds(10)) : deadline_in(timeout_);
     std::string reason = "nobody answers";
     Socket socket = connect_to(address_.host, address_.port, deadline, reason);
     if (!socket) {

@@ -10,6 +10,7 @@
 
 #include "runtime/comm/gpu_sharing.hpp"
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/cuda_device.hpp"
 #include "runtime/cuda/current_queue.hpp"
 #include "runtime/exchange.hpp"
 #include "runtime/nccl/nccl_call.hpp"
@@ -34,8 +35,10 @@ int library_version() {
 
 /// Takes the process's GPU.
 int take_device(int local_rank, int nccl_version) {
-    int gpus = 0;
-    if (cudaGetDeviceCount(&gpus) != cudaSuccess) gpus = 0;
+    if (const std::string missing = cuda::missing_gpu(); !missing.empty()) {
+        throw InputError("--backend", "", "cuda: " + missing);
+    }
+    const int gpus = cuda::gpu_count();
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
     const bool may_share = nccl_version >= NCCL_VERSION(2, 30, 3);
     const int device = gpu_of_local_rank(local_rank, gpus, may_share, visible == nullptr ? "" : visible);

@@ -104,6 +104,9 @@ TEST_F(Processes, EndTogetherWhenOneFails) {
     const auto killed = run(fault + "--inject-fault kill=1");
     EXPECT_EQ(killed[0].code, 1);
     EXPECT_THAT(killed[0].err, HasSubstr("rank 1 is lost"));
+    const auto without_store = run(fault + "--inject-fault kill=0");
+    EXPECT_EQ(without_store[1].code, 1);
+    EXPECT_THAT(without_store[1].err, HasSubstr("the process of rank 0 has ended"));
 }
 
 TEST_F(Processes, AreAsManyAsThePlanHasRanks) {

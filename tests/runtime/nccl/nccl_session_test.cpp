@@ -29,7 +29,7 @@ TEST(NcclWithoutGpu, SaysThatThereIsNone) {
         const NcclSession session(ground, {});
         FAIL() << "must be refused";
     } catch (const InputError& error) {
-        EXPECT_THAT(error.what(), testing::HasSubstr("0 GPUs"));
+        EXPECT_THAT(error.what(), testing::HasSubstr(cuda::missing_gpu()));
     }
 }
 
