@@ -1,5 +1,7 @@
 #include "gui/theme.hpp"
 
+#include <QFontInfo>
+#include <QGuiApplication>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -128,7 +130,13 @@ double contrast(const QColor& a, const QColor& b) {
 
 QFont viewFont(double scale) {
     QFont font("DejaVu Sans");
-    font.setPointSizeF(9.0 * scale);
+    font.setPointSizeF(QFontInfo(QGuiApplication::font()).pointSizeF() * scale);
+    return font;
+}
+
+QFont pictureFont() {
+    QFont font("DejaVu Sans");
+    font.setPointSizeF(9.0);
     return font;
 }
 

@@ -32,7 +32,10 @@ const Theme& theme(ThemeKind kind);
 /// WCAG 2 contrast of two colours: 1 (equal) to 21 (black and white).
 double contrast(const QColor& a, const QColor& b);
 
-/// DejaVu Sans at the size that the application uses, so that pictures are the same everywhere.
+/// DejaVu Sans at the size of the application's font. Widgets inherit it from the window; what is painted asks for it.
 QFont viewFont(double scale = 1.0);
+
+/// The application's font while pictures are made, so that they are the same everywhere.
+QFont pictureFont();
 
 }  // namespace foreshard::gui

@@ -1,4 +1,5 @@
-# Runs clang-tidy with .clang-tidy on every source of sim/, traces/ and cli/.
+# Runs clang-tidy with .clang-tidy on every source of the libraries and programs, or, where the build joins sources (unity
+# build), on the files that include them: headers are then read once for a dozen sources.
 #     cmake -DROOT=<repository> -DBUILD_DIR=<build> -DCLANG_TIDY=<program> -DRUN_CLANG_TIDY=<program> -P tidy.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -7,7 +8,8 @@ if(NOT CLANG_TIDY OR NOT RUN_CLANG_TIDY)
     return()
 endif()
 execute_process(COMMAND ${RUN_CLANG_TIDY} -clang-tidy-binary ${CLANG_TIDY} -quiet -p ${BUILD_DIR}
-    -extra-arg=-Wno-unknown-warning-option "^${ROOT}/(sim|traces|cli)/" OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE failed)
+    "-header-filter=^${ROOT}/(sim|traces|cli|gui|runtime)/.*[hc]pp$" -extra-arg=-Wno-unknown-warning-option
+    "^${ROOT}/(sim|traces|cli|gui|runtime)/" "^${BUILD_DIR}/(sim|traces|cli|gui|runtime)/.*/Unity/" OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE failed)
 if(failed)
     # Without colours, and without the line that names each command.
     string(ASCII 27 escape)

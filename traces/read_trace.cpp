@@ -15,7 +15,7 @@ std::string file_name(const std::string& path) {
 
 TraceFile read_file(const std::string& path, const TraceLimits& limits) {
     TextSource source(path);
-    return {file_name(path), collect_trace(source, limits.most_events, limits.most_text)};
+    return {file_name(path), collect_trace(source, limits)};
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ Run read_trace(const std::string& path, const TraceLimits& limits) {
 Run parse_trace(const std::string& name, std::string_view text, const TraceLimits& limits) {
     TextSource source(name, text);
     std::vector<TraceFile> files;
-    files.push_back({name, collect_trace(source, limits.most_events, limits.most_text)});
+    files.push_back({name, collect_trace(source, limits)});
     return make_trace_run(name, files);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +14,13 @@ namespace foreshard {
 struct TraceLimits {
     std::size_t most_events = 20'000'000;          ///< refused beyond, since memory grows with them
     std::size_t most_text = std::size_t{8} << 30;  ///< bytes, uncompressed
+    std::stop_token stop = {};                     ///< looked at before every event
 };
 
 /// The trace as a run. Nothing is dropped silently: Run::notes counts events that were clipped, moved to a further row,
 /// not classified, or not of a kind that is drawn. Passes are known by the arguments that our traces give them, by
 /// ranges PP:{stage}{F|I|B|W}{micro-batch}, or by names such as "F mb3 c0".
-/// @throws UnreadableFile when the file cannot be opened, is damaged, is no trace or exceeds the limits
+/// @throws UnreadableFile when the file cannot be opened, is damaged, is no trace or exceeds the limits; Stopped
 Run read_trace(const std::string& path, const TraceLimits& limits = {});
 
 /// The same from text.

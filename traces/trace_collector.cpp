@@ -10,6 +10,7 @@
 
 #include "sim/error.hpp"
 #include "sim/plan/work_duration.hpp"
+#include "sim/stop.hpp"
 
 namespace foreshard {
 
@@ -207,10 +208,13 @@ void Collector::close_all() {
 
 }  // namespace
 
-CollectedTrace collect_trace(TextSource& source, std::size_t most_events, std::size_t most_text) {
+CollectedTrace collect_trace(TextSource& source, const TraceLimits& limits) {
     CollectedTrace trace;
-    Collector collector(trace, source.name(), most_events);
-    trace.info = read_trace_events(source, most_text, [&](const TraceEvent& event) { collector.add(event); });
+    Collector collector(trace, source.name(), limits.most_events);
+    trace.info = read_trace_events(source, limits.most_text, [&](const TraceEvent& event) {
+        check_stop(limits.stop);
+        collector.add(event);
+    });
     if (!trace.info.is_trace) throw UnreadableFile(source.name(), "", "is no trace: it has no list traceEvents");
     collector.close_all();
     return trace;

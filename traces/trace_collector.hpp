@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/read_trace.hpp"
 #include "traces/span_rows.hpp"
 #include "traces/trace_events.hpp"
 #include "traces/trace_roles.hpp"
@@ -73,7 +74,7 @@ struct CollectedTrace {
     TraceInfo info;
 };
 
-/// @throws UnreadableFile when there is no list of events, or more than `most_events`
-CollectedTrace collect_trace(TextSource& source, std::size_t most_events, std::size_t most_text);
+/// @throws UnreadableFile when there is no list of events, or the limits are exceeded; Stopped
+CollectedTrace collect_trace(TextSource& source, const TraceLimits& limits);
 
 }  // namespace foreshard

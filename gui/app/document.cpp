@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
 #include "sim/plan/schedule_csv.hpp"
 #include "sim/result/without_bubbles.hpp"
@@ -29,12 +30,13 @@ JobRequest withScheduleCounts(JobRequest request) {
     return request;
 }
 
-Document evaluated(std::string name, const JobRequest& request, const Job& job) {
+Document evaluated(std::string name, const JobRequest& request, const Job& job, const std::stop_token& stop) {
     Document document;
     document.name = name;
     document.request = request;
     document.base = request;
-    document.evaluation = std::make_unique<Evaluation>(evaluate(job));
+    document.evaluation = std::make_unique<Evaluation>(evaluate(job, stop));
+    check_stop(stop);
     const Evaluation& e = *document.evaluation;
     document.run = make_run(std::move(name), e.job, e.graph, e.timeline, e.report);
     document.warnings = e.report.warnings;
@@ -45,8 +47,8 @@ std::string shortName(const std::string& source) {
     return is_file_name(source) ? std::filesystem::path(source).filename().string() : source;
 }
 
-Document openJob(const std::string& source) {
-    Document document = simulateRequest(shortName(source), load_job_request(source));
+Document openJob(const std::string& source, const std::stop_token& stop) {
+    Document document = simulateRequest(shortName(source), load_job_request(source), stop);
     document.source = source;
     return document;
 }
@@ -60,12 +62,12 @@ Document measuredRun(const ReadReport& report, const std::string& source) {
     return document;
 }
 
-Opened openReport(const std::string& source) {
+Opened openReport(const std::string& source, const std::stop_token& stop) {
     const ReadReport report = read_report(source);
     const bool measured = report.source != RunSource::simulated;
     const std::string name = (measured ? "prediction of " : "") + shortName(source);
     Opened opened;
-    opened.documents.push_back(simulateRequest(name, report.job));
+    opened.documents.push_back(simulateRequest(name, report.job, stop));
     Document& predicted = opened.documents.front();
     predicted.source = source;
     for (std::string& line : mismatches(report, predicted.run.figures)) {
@@ -75,9 +77,12 @@ Opened openReport(const std::string& source) {
     return opened;
 }
 
-Document openTrace(const std::string& source) {
+Document openTrace(const std::string& source, const std::stop_token& stop) {
     Document document;
-    document.run = read_trace(source);
+    TraceLimits limits;
+    limits.stop = stop;
+    document.run = read_trace(source, limits);
+    check_stop(stop);
     document.name = shortName(source);
     document.run.name = document.name;
     document.source = source;
@@ -99,19 +104,21 @@ std::string brokenText(const std::vector<BrokenRule>& broken) {
     return text;
 }
 
-Document simulateRequest(std::string name, const JobRequest& request) {
+Document simulateRequest(std::string name, const JobRequest& request, const std::stop_token& stop) {
     const Job job = resolve(withScheduleCounts(request));
     const std::vector<BrokenRule> broken = check(job);
     if (!broken.empty()) throw InputError(name, "", "the plan cannot run: " + brokenText(broken));
-    return evaluated(std::move(name), request, job);
+    return evaluated(std::move(name), request, job, stop);
 }
 
-Outcome tryRequest(std::string name, const JobRequest& request) {
+Outcome tryRequest(std::string name, const JobRequest& request, const std::stop_token& stop) {
     Outcome outcome;
     try {
         const Job job = resolve(withScheduleCounts(request));
         outcome.broken = check(job);
-        if (outcome.broken.empty()) outcome.document = evaluated(std::move(name), request, job);
+        if (outcome.broken.empty()) outcome.document = evaluated(std::move(name), request, job, stop);
+    } catch (const Stopped&) {
+        outcome.broken.clear();
     } catch (const InputError& error) {
         outcome.flag = error.source();
         outcome.error = error.what();
@@ -121,20 +128,20 @@ Outcome tryRequest(std::string name, const JobRequest& request) {
     return outcome;
 }
 
-Opened openSource(const std::string& source) {
+Opened openSource(const std::string& source, const std::stop_token& stop) {
     Opened opened;
     const FileKind kind = isPlanId(source) ? FileKind::job : kind_of_file(source);
     switch (kind) {
         case FileKind::job:
-            opened.documents.push_back(openJob(source));
+            opened.documents.push_back(openJob(source, stop));
             break;
         case FileKind::report:
-            return openReport(source);
+            return openReport(source, stop);
         case FileKind::search:
             opened.search = read_search(source);
             break;
         case FileKind::trace:
-            opened.documents.push_back(openTrace(source));
+            opened.documents.push_back(openTrace(source, stop));
             break;
     }
     return opened;

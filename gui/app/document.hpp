@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -37,16 +38,16 @@ struct Outcome {
     std::string error;
 };
 
-/// @param source kept in the document, with `base`
-Document simulateRequest(std::string name, const JobRequest& request);
+/// @throws InputError for bad input and broken rules; Stopped
+Document simulateRequest(std::string name, const JobRequest& request, const std::stop_token& stop = {});
 
-/// The same, with bad input and broken rules as values.
-Outcome tryRequest(std::string name, const JobRequest& request);
+/// The same, with bad input and broken rules as values. One that was stopped is empty.
+Outcome tryRequest(std::string name, const JobRequest& request, const std::stop_token& stop = {});
 
 /// A plan of the catalogue by its id, or a job, report, search or trace file. A report's job is simulated again; what
 /// differs from the report is a warning. A measured report stands beside its prediction.
-/// @throws InputError, UnreadableFile; PlanBroken is an InputError too
-Opened openSource(const std::string& source);
+/// @throws InputError, UnreadableFile; PlanBroken is an InputError too; Stopped
+Opened openSource(const std::string& source, const std::stop_token& stop = {});
 
 /// The plan's rules in one line, for messages.
 std::string brokenText(const std::vector<BrokenRule>& broken);

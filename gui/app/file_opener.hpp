@@ -2,24 +2,16 @@
 
 #include <QObject>
 #include <QString>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "gui/app/document.hpp"
+#include "gui/app/open_request.hpp"
 #include "gui/app/worker_thread.hpp"
-#include "sim/spec/request_text.hpp"
 
 namespace foreshard::gui {
-
-/// What to open: a source, with changes that are made to its plan (or to none, for an empty source).
-struct OpenRequest {
-    std::string source{};
-    std::vector<RequestValue> changes{};
-    std::string name{};       ///< empty: the source's
-    bool bubbleFree = false;  ///< add the same plan without bubbles
-    bool operator==(const OpenRequest&) const = default;
-};
 
 struct OpenResult {
     OpenRequest request;
@@ -28,9 +20,9 @@ struct OpenResult {
 };
 
 /// Opens on the calling thread; bad input becomes `error`.
-OpenResult openNow(const OpenRequest& request);
+OpenResult openNow(const OpenRequest& request, const std::stop_token& stop = {});
 
-/// Opens files one after the other on a worker thread.
+/// Opens files and plans one after the other on a worker thread.
 class FileOpener : public QObject {
     Q_OBJECT
 
@@ -38,7 +30,9 @@ public:
     explicit FileOpener(QObject* parent = nullptr);
 
     void open(const OpenRequest& request);
-    /// Forgets files that were not begun, and the result of the one at hand.
+    /// A plan that is in no file, e.g. of a search.
+    void openPlan(const std::string& name, const JobRequest& plan);
+    /// Forgets files that were not begun, and stops the one at hand.
     void cancel();
     int waiting() const { return waiting_; }
     std::optional<OpenResult> take();  ///< once after each opened()
@@ -48,14 +42,16 @@ signals:
     void waitingChanged(int files);
 
 private:
+    using Work = std::function<OpenResult(const std::stop_token&)>;
     struct Item {
         int generation = 0;
-        OpenRequest request;
+        Work work;
     };
     struct Result {
         int generation = 0;
         OpenResult result;
     };
+    void post(Work work);
     void deliver();
 
     int generation_ = 0;

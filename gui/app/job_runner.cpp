@@ -7,8 +7,8 @@ namespace foreshard::gui {
 JobRunner::JobRunner(Simulate simulate, QObject* parent)
     : QObject(parent),
       worker_(
-          [simulate = std::move(simulate)](const Item& item) {
-              return Result{item.number, simulate(item.name, item.request)};
+          [simulate = std::move(simulate)](const Item& item, const std::stop_token& stop) {
+              return Result{item.number, simulate(item.name, item.request, stop)};
           },
           [this] { QMetaObject::invokeMethod(this, &JobRunner::deliver, Qt::QueuedConnection); }) {
     debounce_.setSingleShot(true);
@@ -18,6 +18,7 @@ JobRunner::JobRunner(Simulate simulate, QObject* parent)
 
 void JobRunner::submit(const std::string& name, const JobRequest& request) {
     waiting_ = {++newest_, name, request};
+    worker_.dropAll();
     sinceSubmit_.start();
     debounce_.start();
     setBusy(true);
@@ -26,7 +27,7 @@ void JobRunner::submit(const std::string& name, const JobRequest& request) {
 void JobRunner::cancel() {
     ++newest_;
     debounce_.stop();
-    worker_.dropWaiting();
+    worker_.dropAll();
     setBusy(false);
 }
 
@@ -35,7 +36,6 @@ std::optional<Outcome> JobRunner::take() {
 }
 
 void JobRunner::begin() {
-    worker_.dropWaiting();
     worker_.post(waiting_);
 }
 

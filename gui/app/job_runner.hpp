@@ -13,21 +13,22 @@
 namespace foreshard::gui {
 
 /// Simulates the newest request on a worker thread. What was asked for before is stale: it is not begun any more, or
-/// its result is dropped.
+/// it is stopped and its result dropped.
 class JobRunner : public QObject {
     Q_OBJECT
 
 public:
-    using Simulate = std::function<Outcome(const std::string& name, const JobRequest& request)>;
+    using Simulate =
+        std::function<Outcome(const std::string& name, const JobRequest& request, const std::stop_token& stop)>;
 
     explicit JobRunner(QObject* parent = nullptr) : JobRunner(tryRequest, parent) {}
-    /// @param simulate called on the worker thread
+    /// @param simulate called on the worker thread; `stop` is requested when its result is not wanted any more
     explicit JobRunner(Simulate simulate, QObject* parent = nullptr);
 
     /// Requests that follow each other within `debounce` are one.
     static constexpr int debounce_ms = 50;
     void submit(const std::string& name, const JobRequest& request);
-    /// Nothing that was submitted will be delivered. A simulation that has begun ends unseen.
+    /// Nothing that was submitted will be delivered. A simulation that has begun is stopped.
     void cancel();
 
     bool busy() const { return busy_; }

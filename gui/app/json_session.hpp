@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "gui/app/file_opener.hpp"
+#include "gui/app/open_request.hpp"
 #include "sim/units.hpp"
 
-/// What a window shows, as a file: sources and changes, no results. They are simulated again.
+/// What a window shows, as a file: sources and changes, no results. They are simulated again. Without Qt.
 namespace foreshard::gui {
 
 struct SessionRun {
@@ -23,6 +23,9 @@ struct Session {
     std::string theme = "light";
     Picoseconds begin = 0;  ///< visible time
     Picoseconds end = 0;
+    std::vector<Picoseconds> marks;         ///< on the axis
+    std::vector<std::int64_t> pinnedRanks;  ///< as TimelineRow::rank counts them
+    std::vector<std::int64_t> expandedRanks;
     bool operator==(const Session&) const = default;
 };
 

@@ -29,7 +29,6 @@ KpiTile::KpiTile(Figure figure, QWidget* parent) : QAbstractButton(parent), figu
     setFocusPolicy(Qt::TabFocus);
     setCursor(Qt::PointingHandCursor);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    setFont(viewFont());
 }
 
 void KpiTile::setRuns(const Run* a, const Run* b) {

@@ -72,6 +72,8 @@ void MainWindow::connectParts() {
     connect(&runner_, &JobRunner::busyChanged, this, &MainWindow::updateBusy);
     connect(&opener_, &FileOpener::opened, this, &MainWindow::onOpened);
     connect(&opener_, &FileOpener::waitingChanged, this, &MainWindow::updateBusy);
+    connect(&sessionOpener_, &FileOpener::opened, this, &MainWindow::onSessionOpened);
+    connect(&sessionOpener_, &FileOpener::waitingChanged, this, &MainWindow::updateBusy);
     connect(&state_, &ViewState::selectionChanged, this, &MainWindow::updateInspector);
     connect(&state_, &ViewState::cursorChanged, this, &MainWindow::updateStatus);
     connect(views_.timeline, &TimelineView::hovered, hoverLabel_, &QLabel::setText);
@@ -115,10 +117,16 @@ void MainWindow::onOpened() {
 }
 
 void MainWindow::add(OpenResult result) {
+    if (!take(std::move(result))) return;
+    if (workspace_.shown().size() > 1 && views_.timeline->mode() == TimelineMode::single) setMode(TimelineMode::stack);
+    showWorkspace();
+}
+
+bool MainWindow::take(OpenResult result) {
     const QString source = QString::fromStdString(result.request.source);
     if (!result.error.empty()) {
         report(MessageBar::Severity::error, QString::fromStdString(result.error));
-        return;
+        return false;
     }
     for (Document& document : result.opened.documents) {
         for (const std::string& warning : document.warnings) {
@@ -128,8 +136,7 @@ void MainWindow::add(OpenResult result) {
     }
     if (result.opened.search) addSearch(std::move(*result.opened.search), source);
     if (!source.isEmpty()) remember(source);
-    if (workspace_.shown().size() > 1 && views_.timeline->mode() == TimelineMode::single) setMode(TimelineMode::stack);
-    showWorkspace();
+    return true;
 }
 
 void MainWindow::onEdited() {
@@ -234,11 +241,14 @@ void MainWindow::updateStatus() {
                               : QString());
 }
 
+bool MainWindow::busy() const {
+    return opener_.waiting() > 0 || sessionOpener_.waiting() > 0 || runner_.busy();
+}
+
 void MainWindow::updateBusy() {
-    const int files = opener_.waiting();
-    const bool busy = files > 0 || runner_.busy();
-    progress_->setVisible(busy);
-    cancel_->setVisible(busy);
+    const int files = opener_.waiting() + sessionOpener_.waiting();
+    progress_->setVisible(busy());
+    cancel_->setVisible(busy());
     progress_->setFormat(files > 0 ? tr("opening %n file(s)", nullptr, files) : tr("simulating"));
 }
 
@@ -290,12 +300,13 @@ void MainWindow::find(const QString& text, bool backward) {
         if (number) return state_.lightMicrobatch(microbatch);
     }
     const Selection& selection = state_.selection();
-    const bool here = selection.kind == Selection::Kind::span && selection.run == 0;
+    const std::size_t run = views_.timeline->scene().drawnRun();
+    const bool here = selection.kind == Selection::Kind::span && selection.run == run;
     const auto found =
-        findSpan(shown[0]->spans, wanted.toStdString(), here ? std::optional(selection.span) : std::nullopt,
+        findSpan(shown[run]->spans, wanted.toStdString(), here ? std::optional(selection.span) : std::nullopt,
                  backward ? FindDirection::backward : FindDirection::forward);
     if (found) {
-        views_.timeline->revealSpan(0, *found);
+        views_.timeline->revealSpan(run, *found);
     } else {
         hoverLabel_->setText(tr("no span is called '%1'").arg(wanted));
     }
@@ -308,6 +319,8 @@ void MainWindow::showCommands() {
 void MainWindow::cancelWork() {
     runner_.cancel();
     opener_.cancel();
+    pending_.reset();
+    sessionOpener_.cancel();
     hoverLabel_->setText(tr("cancelled"));
     updateBusy();
 }
@@ -323,6 +336,16 @@ QString MainWindow::inspectorText() const {
 
 QString MainWindow::logText() const {
     return logView_->toPlainText();
+}
+
+/// Widgets inherit the window's font, which is the application's in size; but not while it has a style sheet.
+bool MainWindow::event(QEvent* event) {
+    if (event->type() == QEvent::ApplicationFontChange) {
+        setStyleSheet({});
+        setFont(viewFont());
+        setStyleSheet(styleSheetOf(theme(theme_)));
+    }
+    return QMainWindow::event(event);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

@@ -60,7 +60,9 @@ public:
     void exportHtml(const QString& path);
     void exportWindow(const QString& path);  ///< PNG
     void saveSession(const QString& path);
+    /// Its sources are opened on a worker thread; then it replaces what is open, all at once.
     void openSession(const QString& path);
+    bool busy() const;  ///< opening or simulating
 
     const Workspace& workspace() const { return workspace_; }
     const Views& views() const { return views_; }
@@ -81,6 +83,7 @@ public slots:
     void copyFlags();
 
 protected:
+    bool event(QEvent* event) override;
     void closeEvent(QCloseEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
@@ -88,6 +91,13 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
+    /// A session on its way, with what its runs and then its searches became so far.
+    struct PendingSession {
+        Session session;
+        std::vector<OpenResult> results;
+        std::size_t wanted() const { return session.runs.size() + session.searches.size(); }
+    };
+
     // main_window_layout.cpp
     void buildCentre();
     void buildPlanDock();
@@ -123,6 +133,8 @@ private:
     void remember(const QString& source);
     Picture pictureOf(const PaintedView& view) const;
     void openSearchPlan(int plan);
+    void onSessionOpened();
+    void showSession();
     void addSearch(SearchResult search, const QString& source);
 
     // main_window.cpp
@@ -130,6 +142,7 @@ private:
     void onEdited();
     void onSimulated();
     void onOpened();
+    bool take(OpenResult result);  ///< into the workspace; false: an error was reported
     void changeRuns(const std::function<void(Workspace&)>& change);
     void closeRun(int index);
     void showWorkspace();  ///< after any change of the workspace
@@ -149,6 +162,8 @@ private:
     Views views_;
     JobRunner runner_;
     FileOpener opener_;
+    FileOpener sessionOpener_;
+    std::optional<PendingSession> pending_;
     std::optional<Comparison> comparison_;  ///< of A and B; made when first needed
     QStringList searches_;                  ///< files
     QStringList log_;

@@ -117,13 +117,16 @@ void MainWindow::exportWindow(const QString& path) {
 
 void MainWindow::saveSession(const QString& path) {
     Session session;
-    session.runs = workspace_.sessionRuns();
+    workspace_.describe(session);
     for (const QString& search : searches_) session.searches.push_back(search.toStdString());
-    session.edited = workspace_.edited().value_or(0);
     session.mode = mode_names[static_cast<std::size_t>(views_.timeline->mode())];
     session.theme = theme_names[static_cast<std::size_t>(theme_)];
     session.begin = state_.begin();
     session.end = state_.end();
+    const TimelineScene& scene = views_.timeline->scene();
+    session.marks = scene.marks;
+    session.pinnedRanks.assign(scene.choice.pinned.begin(), scene.choice.pinned.end());
+    session.expandedRanks.assign(scene.choice.expanded.begin(), scene.choice.expanded.end());
     QFile file(path);
     const std::string text = sessionText(session);
     const auto size = static_cast<qint64>(text.size());
@@ -134,27 +137,48 @@ void MainWindow::saveSession(const QString& path) {
     hoverLabel_->setText(tr("saved %1").arg(path));
 }
 
-/// Everything is simulated again, here and now: a session names sources, not results.
+/// Everything is simulated again: a session names sources, not results.
 void MainWindow::openSession(const QString& path) {
     try {
-        const Session session = parseSession(path.toStdString(), read_text_file(path.toStdString()));
-        const TimelineMode mode = modeOf(session.mode);
-        setThemeKind(gui::themeKind(session.theme));
-        const Workspace old = std::move(workspace_);
-        workspace_ = Workspace();
-        for (const SessionRun& run : session.runs) {
-            const std::size_t before = workspace_.size();
-            add(openNow(run.open));
-            for (std::size_t i = before; i < workspace_.size(); ++i) workspace_.setShown(i, run.shown);
-        }
-        for (const std::string& search : session.searches) add(openNow({.source = search}));
-        if (session.edited < workspace_.size()) workspace_.edit(session.edited);
-        showWorkspace();
-        setMode(mode);
-        if (session.end > session.begin) state_.setVisible(session.begin, session.end);
+        Session session = parseSession(path.toStdString(), read_text_file(path.toStdString()));
+        modeOf(session.mode);  // wrong names are told before anything is opened
+        gui::themeKind(session.theme);
+        sessionOpener_.cancel();
+        pending_ = PendingSession{std::move(session), {}};
+        for (const SessionRun& run : pending_->session.runs) sessionOpener_.open(run.open);
+        for (const std::string& search : pending_->session.searches) sessionOpener_.open({.source = search});
+        if (pending_->wanted() == 0) showSession();
     } catch (const std::exception& error) {
         report(MessageBar::Severity::error, error.what());
     }
+}
+
+void MainWindow::onSessionOpened() {
+    std::optional<OpenResult> result = sessionOpener_.take();
+    if (!result || !pending_) return;
+    pending_->results.push_back(std::move(*result));
+    if (pending_->results.size() == pending_->wanted()) showSession();
+}
+
+void MainWindow::showSession() {
+    PendingSession pending = std::move(*pending_);
+    pending_.reset();
+    const Session& session = pending.session;
+    setThemeKind(gui::themeKind(session.theme));
+    const Workspace old = std::exchange(workspace_, Workspace());  // the views still look at it
+    for (std::size_t run = 0; run < session.runs.size(); ++run) {
+        const std::size_t before = workspace_.size();
+        take(std::move(pending.results[run]));
+        for (std::size_t i = before; i < workspace_.size(); ++i) workspace_.setShown(i, session.runs[run].shown);
+        if (run == session.edited && before < workspace_.size()) workspace_.edit(before);
+    }
+    for (std::size_t i = session.runs.size(); i < pending.results.size(); ++i) take(std::move(pending.results[i]));
+    showWorkspace();
+    setMode(modeOf(session.mode));
+    views_.timeline->setMarks(session.marks);
+    views_.timeline->setRanks({session.pinnedRanks.begin(), session.pinnedRanks.end()},
+                              {session.expandedRanks.begin(), session.expandedRanks.end()});
+    if (session.end > session.begin) state_.setVisible(session.begin, session.end);
 }
 
 void MainWindow::addSearch(SearchResult search, const QString& source) {
@@ -167,16 +191,7 @@ void MainWindow::openSearchPlan(int plan) {
     const std::optional<SearchResult>& search = views_.plans->search();
     if (!search || plan < 0 || static_cast<std::size_t>(plan) >= search->plans.size()) return;
     const SearchPlan& found = search->plans[static_cast<std::size_t>(plan)];
-    Outcome outcome = tryRequest("plan " + std::to_string(plan + 1), found.request);
-    if (!outcome.document) {
-        const std::string why = outcome.error.empty() ? brokenText(outcome.broken) : outcome.error;
-        report(MessageBar::Severity::error, QString::fromStdString(why));
-        return;
-    }
-    outcome.document->base = {};
-    workspace_.add(std::move(*outcome.document));
-    showWorkspace();
-    if (workspace_.shown().size() > 1 && views_.timeline->mode() == TimelineMode::single) setMode(TimelineMode::stack);
+    opener_.openPlan("plan " + std::to_string(plan + 1), found.request);
 }
 
 }  // namespace foreshard::gui

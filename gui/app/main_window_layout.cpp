@@ -71,6 +71,7 @@ void MainWindow::buildCentre() {
     column->addWidget(splitter_, 1);
     setCentralWidget(centre);
     views_.memory->setGutter(views_.timeline->gutter());
+    connect(views_.timeline, &TimelineView::gutterChanged, views_.memory, &MemoryView::setGutter);
     // One time stands under the other, whichever of the two scrolls.
     views_.timeline->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);
     views_.memory->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn);

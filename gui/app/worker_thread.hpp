@@ -10,16 +10,19 @@
 
 namespace foreshard::gui {
 
-/// Does items one after the other on a thread of its own. The destructor waits for the item at hand.
+/// Does items one after the other on a thread of its own. The destructor stops the item at hand and waits for it.
 template <class Item, class Result>
 class WorkerThread {
 public:
-    /// @param work  called on the thread
+    /// Called on the thread; ends early once its token is stopped, with whatever result.
+    using Work = std::function<Result(const Item&, const std::stop_token&)>;
+
     /// @param ready called on the thread whenever a result can be taken
-    WorkerThread(std::function<Result(const Item&)> work, std::function<void()> ready)
+    WorkerThread(Work work, std::function<void()> ready)
         : work_(std::move(work)),
           ready_(std::move(ready)),
           thread_([this](const std::stop_token& stop) { run(stop); }) {}
+    ~WorkerThread() { dropAll(); }
 
     void post(Item item) {
         {
@@ -29,10 +32,11 @@ public:
         wake_.notify_one();
     }
 
-    /// Forgets what has not begun.
-    void dropWaiting() {
+    /// Forgets what has not begun, and asks the item at hand to end early. Its result still comes.
+    void dropAll() {
         const std::lock_guard lock(mutex_);
         items_.clear();
+        atHand_.request_stop();
     }
 
     /// The oldest result that was not taken.
@@ -46,8 +50,8 @@ public:
 
 private:
     void run(const std::stop_token& stop) {
-        while (std::optional<Item> item = next(stop)) {
-            Result result = work_(*item);
+        while (std::optional<Begun> begun = next(stop)) {
+            Result result = work_(begun->item, begun->stop);
             {
                 const std::lock_guard lock(mutex_);
                 results_.push_back(std::move(result));
@@ -56,20 +60,27 @@ private:
         }
     }
 
-    std::optional<Item> next(const std::stop_token& stop) {
+    struct Begun {
+        Item item;
+        std::stop_token stop;
+    };
+
+    std::optional<Begun> next(const std::stop_token& stop) {
         std::unique_lock lock(mutex_);
         if (!wake_.wait(lock, stop, [this] { return !items_.empty(); }) || stop.stop_requested()) return std::nullopt;
-        std::optional<Item> item(std::move(items_.front()));
+        atHand_ = std::stop_source();
+        std::optional<Begun> begun(Begun{std::move(items_.front()), atHand_.get_token()});
         items_.pop_front();
-        return item;
+        return begun;
     }
 
-    std::function<Result(const Item&)> work_;
+    Work work_;
     std::function<void()> ready_;
     std::mutex mutex_;
     std::condition_variable_any wake_;
     std::deque<Item> items_;
     std::deque<Result> results_;
+    std::stop_source atHand_;
     std::jthread thread_;  ///< last: it uses all of the above
 };
 

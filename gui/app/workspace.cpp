@@ -20,6 +20,12 @@ Document copyOf(const Document& document) {
     return copy;
 }
 
+/// Reports are opened as two runs where they were measured.
+ReportPart partOf(const Document& document) {
+    if (document.run.source == RunSource::measured) return ReportPart::measurement;
+    return document.request && !document.source.empty() ? ReportPart::simulation : ReportPart::all;
+}
+
 }  // namespace
 
 std::string planWords(const JobRequest& base, const JobRequest& request) {
@@ -112,19 +118,19 @@ void Workspace::pinEdited() {
     entries_[*edited_].shown = true;
 }
 
-std::vector<SessionRun> Workspace::sessionRuns() const {
-    std::vector<SessionRun> runs;
-    for (const Entry& entry : entries_) {
-        const Document& document = *entry.document;
+void Workspace::describe(Session& session) const {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        const Document& document = *entries_[i].document;
         if (document.source.empty() && !document.request) continue;
+        if (edited_ == i) session.edited = session.runs.size();
         SessionRun run;
         run.open.source = document.source;
-        if (document.request) run.open.changes = changed_values(document.base, *document.request);
         run.open.name = document.name;
-        run.shown = entry.shown;
-        runs.push_back(std::move(run));
+        run.open.part = partOf(document);
+        if (document.request) run.open.changes = changed_values(document.base, *document.request);
+        run.shown = entries_[i].shown;
+        session.runs.push_back(std::move(run));
     }
-    return runs;
 }
 
 }  // namespace foreshard::gui

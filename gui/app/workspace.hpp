@@ -35,8 +35,8 @@ public:
     /// A copy of the edited run becomes A and stays as it is.
     void pinEdited();
 
-    /// Runs that can be opened again: all with a source or a request.
-    std::vector<SessionRun> sessionRuns() const;
+    /// Fills in the runs that can be opened again, all with a source or a request, and which one is edited.
+    void describe(Session& session) const;
 
 private:
     struct Entry {

@@ -47,8 +47,6 @@ QStringList cells(const QAbstractItemModel& model, int row, const QHeaderView& h
 TableView::TableView(const QString& name, QWidget* parent)
     : QTableView(parent), model_(new TableModel(this)), sorted_(new RowFilter(this)) {
     setAccessibleName(name);
-    setFont(viewFont());
-    horizontalHeader()->setFont(viewFont());
     sorted_->setSourceModel(model_);
     sorted_->setSortRole(sort_role);
     setModel(sorted_);

@@ -23,7 +23,6 @@ struct FigureStyle {
     Better better;
 };
 
-/// In the order of interest; figures that are not listed follow by key.
 constexpr std::array styles = {
     FigureStyle{"step_time_ms", "step time", FigureStyle::Unit::ms, Better::less},
     FigureStyle{"tokens_per_s", "tokens per s", FigureStyle::Unit::number, Better::more},
@@ -56,10 +55,11 @@ constexpr std::array styles = {
     FigureStyle{"updates_per_s", "updates per s", FigureStyle::Unit::number, Better::more},
 };
 
-std::size_t placeOf(const std::string& key) {
-    return static_cast<std::size_t>(
-        std::find_if(styles.begin(), styles.end(), [&](const FigureStyle& style) { return key == style.key; }) -
-        styles.begin());
+/// Figures that are not listed are called by their key.
+FigureStyle styleOf(const std::string& key) {
+    const auto* known =
+        std::find_if(styles.begin(), styles.end(), [&](const FigureStyle& style) { return key == style.key; });
+    return known != styles.end() ? *known : FigureStyle{"", key.c_str(), FigureStyle::Unit::number, Better::neither};
 }
 
 QString valueText(double value, FigureStyle::Unit unit) {
@@ -81,11 +81,9 @@ Cell::Tone toneOf(double difference, Better better) {
     return (difference < 0.0) == (better == Better::less) ? Cell::Tone::better : Cell::Tone::worse;
 }
 
-std::vector<Cell> figureRow(const FigureDifference& figure) {
-    const std::size_t place = placeOf(figure.key);
-    const FigureStyle style = place < styles.size()
-                                  ? styles[place]
-                                  : FigureStyle{"", figure.key.c_str(), FigureStyle::Unit::number, Better::neither};
+/// @param place in the order of interest
+std::vector<Cell> figureRow(const FigureDifference& figure, int place) {
+    const FigureStyle style = styleOf(figure.key);
     const double difference = figure.difference();
     const Cell::Tone tone = toneOf(difference, style.better);
     const QString sign = difference > 0.0 ? "+" : "";
@@ -94,7 +92,7 @@ std::vector<Cell> figureRow(const FigureDifference& figure) {
     const QString absolute = style.unit == FigureStyle::Unit::ratio
                                  ? sign + QString::number(100.0 * difference, 'f', 1) + " points"
                                  : sign + valueText(difference, style.unit);
-    return {{style.title, static_cast<int>(place), QString::fromStdString(figure.key)},
+    return {{style.title, place, QString::fromStdString(figure.key)},
             {valueText(figure.a, style.unit), figure.a},
             {valueText(figure.b, style.unit), figure.b},
             {absolute, difference, {}, tone},
@@ -139,13 +137,9 @@ Table figuresTable(const Run& a, const Run& b) {
                      {"B", Column::Kind::number},
                      {"B - A", Column::Kind::number},
                      {"in %", Column::Kind::number}};
-    std::vector<FigureDifference> figures = compare_figures(a, b);
-    std::stable_sort(figures.begin(), figures.end(), [](const FigureDifference& x, const FigureDifference& y) {
-        return placeOf(x.key) < placeOf(y.key);
-    });
-    for (const FigureDifference& figure : figures) {
+    for (const FigureDifference& figure : compare_figures(a, b)) {
         const bool absent = figure.a == 0.0 && figure.b == 0.0;
-        if (!absent) table.rows.push_back(figureRow(figure));
+        if (!absent) table.rows.push_back(figureRow(figure, static_cast<int>(table.rows.size())));
     }
     return table;
 }

@@ -8,6 +8,7 @@
 
 #include "gui/charts/chart_widget.hpp"
 #include "gui/charts/draw.hpp"
+#include "gui/charts/fill_when_seen.hpp"
 #include "gui/charts/table_view.hpp"
 
 namespace foreshard::gui {
@@ -22,6 +23,7 @@ const char* const hint =
 
 CompareView::CompareView(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
     setAccessibleName("Comparison of two runs");
+    filling_ = new FillWhenSeen(this, [this] { compareNow(); });
     chooser_ = new QComboBox;
     chooser_->setAccessibleName("Run that is compared with A");
     chooser_->hide();
@@ -44,7 +46,6 @@ CompareView::CompareView(ViewState& state, QWidget* parent) : QWidget(parent), s
         state_.select(selection);
     });
     auto* tabs = new QTabWidget;
-    tabs->setFont(viewFont());
     tabs->addTab(figures_, "Fi&gures");
     tabs->addTab(settings_, "&Settings that differ");
     tabs->addTab(unmatchedTable_, "&Unmatched");
@@ -69,22 +70,14 @@ void CompareView::setRuns(std::vector<const Run*> runs) {
     compareWith(1);
 }
 
-/// Runs of a plan that is being edited change many times before somebody looks here.
 void CompareView::compareWith(int index) {
     other_ = index;
     compared_.reset();
     unmatched_.clear();
-    stale_ = true;
-    if (isVisible()) compareNow();
-}
-
-void CompareView::showEvent(QShowEvent* event) {
-    QWidget::showEvent(event);
-    if (stale_) compareNow();
+    filling_->request();
 }
 
 void CompareView::compareNow() {
-    stale_ = false;
     const auto other = static_cast<std::size_t>(other_);
     if (other < runs_.size()) {
         compared_ = compareRuns(*runs_[0], *runs_[other]);

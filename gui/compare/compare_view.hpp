@@ -17,6 +17,7 @@ class QPainter;
 namespace foreshard::gui {
 
 class ChartWidget;
+class FillWhenSeen;
 class TableView;
 
 /// Why B takes longer or shorter than A: settings that differ, a waterfall that sums to the difference, figures of
@@ -36,9 +37,6 @@ public:
     /// Nothing with fewer than two runs, or while the view has not been seen.
     const std::optional<ComparedRuns>& compared() const { return compared_; }
 
-protected:
-    void showEvent(QShowEvent* event) override;
-
 private:
     void compareWith(int index);
     void compareNow();
@@ -48,8 +46,8 @@ private:
     ThemeKind theme_ = ThemeKind::light;
     std::optional<ComparedRuns> compared_;
     std::vector<UnmatchedGroup> unmatched_;
-    int other_ = 1;       ///< index of B
-    bool stale_ = false;  ///< runs are known, but not compared yet
+    int other_ = 1;  ///< index of B
+    FillWhenSeen* filling_ = nullptr;
     QComboBox* chooser_ = nullptr;
     ChartWidget* chart_ = nullptr;
     TableView* figures_ = nullptr;

@@ -7,6 +7,7 @@
 
 #include "gui/charts/chart_widget.hpp"
 #include "gui/charts/draw.hpp"
+#include "gui/charts/fill_when_seen.hpp"
 #include "gui/charts/table_view.hpp"
 #include "gui/compare/overlay_painter.hpp"
 
@@ -21,6 +22,7 @@ const char* const hint =
 
 OverlayView::OverlayView(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
     setAccessibleName("Predicted against measured");
+    filling_ = new FillWhenSeen(this, [this] { compareNow(); });
     chart_ = new ChartWidget([this](QPainter& painter, const QRect& area) { paint(painter, area); });
     chart_->setAccessibleName("Predicted against measured length of every matched span");
     chart_->setTip([this](const QRect& area, const QPoint& place) {
@@ -42,7 +44,6 @@ OverlayView::OverlayView(ViewState& state, QWidget* parent) : QWidget(parent), s
         selectSpan(group.run == 0 ? overlay_->predictedIndex : overlay_->measuredIndex, group.first);
     });
     auto* tabs = new QTabWidget;
-    tabs->setFont(viewFont());
     tabs->addTab(errors_, "&Error by kind");
     tabs->addTab(figures_, "Fi&gures");
     tabs->addTab(unmatchedTable_, "&Unmatched");
@@ -68,17 +69,10 @@ void OverlayView::setRuns(std::vector<const Run*> runs) {
     runs_ = std::move(runs);
     overlay_.reset();
     unmatched_.clear();
-    stale_ = true;
-    if (isVisible()) compareNow();
-}
-
-void OverlayView::showEvent(QShowEvent* event) {
-    QWidget::showEvent(event);
-    if (stale_) compareNow();
+    filling_->request();
 }
 
 void OverlayView::compareNow() {
-    stale_ = false;
     if (runs_.size() >= 2) {
         overlay_ = overlayOf(runs_);
         unmatched_ = unmatchedGroups(overlay_->comparison, *overlay_->predicted, *overlay_->measured);

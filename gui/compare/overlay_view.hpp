@@ -16,6 +16,7 @@ class QPainter;
 namespace foreshard::gui {
 
 class ChartWidget;
+class FillWhenSeen;
 class TableView;
 
 /// Predicted against measured (tab Validate): a point per matched span, the line of equal times and a band of 10 %, the
@@ -32,9 +33,6 @@ public:
     void setTheme(ThemeKind kind);
     void paint(QPainter& painter, const QRect& area) const;
 
-protected:
-    void showEvent(QShowEvent* event) override;
-
 private:
     void compareNow();
     void selectSpan(std::size_t run, std::size_t span);
@@ -42,7 +40,7 @@ private:
     ViewState& state_;
     std::vector<const Run*> runs_;
     std::optional<Overlay> overlay_;
-    bool stale_ = false;  ///< runs are known, but not compared yet
+    FillWhenSeen* filling_ = nullptr;
     std::vector<UnmatchedGroup> unmatched_;
     ThemeKind theme_ = ThemeKind::light;
     ChartWidget* chart_ = nullptr;

@@ -25,8 +25,9 @@ struct MemoryScene {
 /// Where things are inside an area.
 struct MemoryLayout {
     QRect head;
-    QRect ruler;  ///< below the lanes
-    QRect lanes;  ///< names and curves; lane r starts at lanes.top() + r * laneHeight, less what is scrolled
+    QRect maximum;  ///< over ranks, above the lanes and never scrolled; empty for a single rank
+    QRect ruler;    ///< below the lanes
+    QRect lanes;    ///< names and curves; lane r starts at lanes.top() + r * laneHeight, less what is scrolled
     int gutter = 0;
     int laneHeight = 0;
     int laneCount = 0;

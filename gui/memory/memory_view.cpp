@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "gui/memory/memory_head.hpp"
+#include "gui/memory/memory_maximum.hpp"
 #include "gui/memory/memory_painter.hpp"
 
 namespace foreshard::gui {
@@ -76,9 +77,12 @@ int MemoryView::describedRank() const {
     return chosen_ < 0 ? worstRank(*runs_.front()) : chosen_;
 }
 
-/// -1 above the lanes.
+/// In the lane of the maximum the one that is largest there; -1 above the lanes.
 int MemoryView::rankAt(const QPointF& place) const {
     const MemoryLayout now = layout();
+    if (now.maximum.contains(place.toPoint())) {
+        return largestAt(*runs_.front(), now.axis.toTime(place.x() - now.lanes.left() - now.gutter)).rank;
+    }
     if (place.y() < now.lanes.top()) return -1;
     const int y = static_cast<int>(place.y()) - now.lanes.top() + verticalScrollBar()->value();
     return std::min(y / now.laneHeight, now.laneCount - 1);

@@ -14,7 +14,8 @@ class QPainter;
 /// Memory of every pipeline rank over time.
 namespace foreshard::gui {
 
-/// A lane per rank of the first run, stacked by category, all on one scale, with the capacity line and the peak. Shares
+/// A lane per rank of the first run, stacked by category, all on one scale, with the capacity line and the peak; above
+/// them, where there are several, the maximum over ranks: at every time the rank that holds most. Shares
 /// visible time, cursor and zoom with the timeline. Further runs are drawn as a line over the lane of the same rank;
 /// measured ones dashed.
 ///

@@ -27,16 +27,13 @@ constexpr int margin = 8;
 PlansView::PlansView(QWidget* parent) : QWidget(parent) {
     setAccessibleName("Plans that a search found");
     summary_ = new QLabel;
-    summary_->setFont(viewFont());
     summary_->setWordWrap(true);
     filter_ = new QLineEdit;
-    filter_->setFont(viewFont());
     filter_->setAccessibleName("Filter of the plans");
     filter_->setPlaceholderText("Filter: tp=8 pp<=4 memory<60 zb");
     filter_->setClearButtonEnabled(true);
     connect(filter_, &QLineEdit::textChanged, this, &PlansView::setFilter);
     filterMessage_ = new QLabel;
-    filterMessage_->setFont(viewFont());
     table_ = new TableView("Plans, best first");
     connect(table_, &TableView::rowActivated, this, &PlansView::activate);
     connect(table_, &TableView::rowChosen, this, [this](int row) {
@@ -91,7 +88,6 @@ void PlansView::buildCharts() {
 
 void PlansView::buildLayout() {
     auto* tables = new QTabWidget;
-    tables->setFont(viewFont());
     auto* plans = new QWidget;
     auto* column = new QVBoxLayout(plans);
     column->setContentsMargins(0, 0, 0, 0);
@@ -101,7 +97,6 @@ void PlansView::buildLayout() {
     tables->addTab(plans, "&Plans");
     tables->addTab(reasons_, "&Refused");
     auto* charts = new QTabWidget;
-    charts->setFont(viewFont());
     charts->addTab(scatter_, "Throughput against &memory");
     charts->addTab(map_, "TP \u00d7 P&P");
     auto* splitter = new QSplitter;

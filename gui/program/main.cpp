@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/exit_code.hpp"
+#include "gui/app/kept_memory.hpp"
 #include "gui/app/main_window.hpp"
 #include "gui/program/command_line.hpp"
 #include "sim/error.hpp"
@@ -21,11 +22,13 @@ int complain(const std::string& text) {
 
 /// The picture must not depend on what somebody chose before.
 int drawScreenshot(const CommandLine& line) {
+    QApplication::setFont(pictureFont());
     MainWindow window(MainWindow::Persistence::none);
     window.resize(line.size);
     if (line.theme) window.setThemeKind(*line.theme);
     window.show();
     if (line.session) window.openSession(QString::fromStdString(*line.session));
+    while (window.busy()) QApplication::processEvents(QEventLoop::WaitForMoreEvents);
     for (const OpenRequest& request : line.inputs) {
         OpenResult result = openNow(request);
         if (!result.error.empty()) return complain(result.error);
@@ -56,6 +59,7 @@ int runProgram(int count, char** values) {
         fmt::print("{}", *line.text);
         return cli::ok;
     }
+    keepFreedMemory();
     const bool asked_for = !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM");
     if (drawsOffScreen(count, values) && !asked_for) qputenv("QT_QPA_PLATFORM", "offscreen");
     const QApplication application(count, values);

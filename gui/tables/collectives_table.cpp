@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gui/charts/draw.hpp"
+#include "sim/result/span_accounts.hpp"
 #include "sim/result/span_query.hpp"
 
 namespace foreshard::gui {
@@ -20,23 +21,6 @@ struct Traffic {
 
 constexpr std::array communication = {SpanKind::tp,  SpanKind::cp, SpanKind::ep,
                                       SpanKind::p2p, SpanKind::dp, SpanKind::offload};
-
-Account exposedOf(SpanKind kind) {
-    switch (kind) {
-        case SpanKind::tp:
-            return Account::exposed_tp;
-        case SpanKind::cp:
-            return Account::exposed_cp;
-        case SpanKind::ep:
-            return Account::exposed_ep;
-        case SpanKind::p2p:
-            return Account::exposed_pp;
-        case SpanKind::dp:
-            return Account::exposed_dp;
-        default:
-            return Account::exposed_offload;
-    }
-}
 
 std::array<Traffic, span_kind_count> trafficOf(const SpanTable& spans) {
     const std::vector<CommSplit> splits = comm_splits(spans);
@@ -74,7 +58,7 @@ QString between(const CommReport& message) {
 Picoseconds meanExposed(const Run& run, SpanKind kind) {
     double sum = 0.0;
     for (const RankAccount& account : run.accounts) {
-        sum += static_cast<double>(account[static_cast<std::size_t>(exposedOf(kind))]);
+        sum += static_cast<double>(account[static_cast<std::size_t>(account_of(kind))]);
     }
     return std::llround(sum / static_cast<double>(run.accounts.size()));
 }

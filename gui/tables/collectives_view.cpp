@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "gui/charts/draw.hpp"
+#include "gui/charts/fill_when_seen.hpp"
 #include "gui/charts/table_view.hpp"
 #include "gui/tables/collectives_table.hpp"
 
@@ -18,7 +19,6 @@ const char* const messages_title = "Each kind of message";
 
 QWidget* titled(const QString& title, TableView* table) {
     auto* label = new QLabel(title);
-    label->setFont(viewFont());
     label->setBuddy(table);
     auto* widget = new QWidget;
     auto* box = new QVBoxLayout(widget);
@@ -43,6 +43,7 @@ int paintTitled(QPainter& painter, const QRect& area, const QString& title, cons
 
 CollectivesView::CollectivesView(QWidget* parent) : QWidget(parent) {
     setAccessibleName("Communication");
+    filling_ = new FillWhenSeen(this, [this] { fill(); });
     traffic_ = new TableView("Communication of a step by kind");
     messages_ = new TableView("Messages and collectives with what limits them");
     auto* splitter = new QSplitter(Qt::Vertical);
@@ -56,8 +57,13 @@ CollectivesView::CollectivesView(QWidget* parent) : QWidget(parent) {
 }
 
 void CollectivesView::setRuns(std::vector<const Run*> runs) {
-    traffic_->setTable(runs.empty() ? Table{} : trafficTable(*runs.front()));
-    messages_->setTable(runs.empty() ? Table{} : messagesTable(*runs.front()));
+    runs_ = std::move(runs);
+    filling_->request();
+}
+
+void CollectivesView::fill() {
+    traffic_->setTable(runs_.empty() ? Table{} : trafficTable(*runs_.front()));
+    messages_->setTable(runs_.empty() ? Table{} : messagesTable(*runs_.front()));
 }
 
 void CollectivesView::setTheme(ThemeKind kind) {
@@ -69,13 +75,15 @@ void CollectivesView::setTheme(ThemeKind kind) {
 
 void CollectivesView::paint(QPainter& painter, const QRect& area) const {
     const Theme& colors = theme(theme_);
-    if (traffic_->table().rows.empty() && messages_->table().rows.empty()) {
+    const Table traffic = runs_.empty() ? Table{} : trafficTable(*runs_.front());
+    const Table messages = runs_.empty() ? Table{} : messagesTable(*runs_.front());
+    if (traffic.rows.empty() && messages.rows.empty()) {
         return drawHint(painter, area, "No communication to show.", colors);
     }
     painter.fillRect(area, colors.window);
     QRect rest = area.adjusted(8, 8, -8, -8);
-    rest.setTop(rest.top() + paintTitled(painter, rest, traffic_title, traffic_->table(), colors) + 12);
-    paintTitled(painter, rest, messages_title, messages_->table(), colors);
+    rest.setTop(rest.top() + paintTitled(painter, rest, traffic_title, traffic, colors) + 12);
+    paintTitled(painter, rest, messages_title, messages, colors);
 }
 
 }  // namespace foreshard::gui

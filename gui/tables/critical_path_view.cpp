@@ -9,6 +9,7 @@
 
 #include "gui/charts/chart_widget.hpp"
 #include "gui/charts/draw.hpp"
+#include "gui/charts/fill_when_seen.hpp"
 #include "gui/charts/run_text.hpp"
 #include "gui/charts/table_view.hpp"
 #include "gui/time_axis.hpp"
@@ -127,6 +128,7 @@ void paintCriticalPath(QPainter& painter, const QRect& area, const Run& run, con
 
 CriticalPathView::CriticalPathView(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
     setAccessibleName("Critical path");
+    filling_ = new FillWhenSeen(this, [this] { fill(); });
     chart_ = new ChartWidget([this](QPainter& painter, const QRect& area) { paint(painter, area); });
     chart_->setAccessibleName("Spans of the critical path over ranks and time");
     table_ = new TableView("Parts of the critical path, first to last");
@@ -152,6 +154,10 @@ void CriticalPathView::selectPart(int row) {
 
 void CriticalPathView::setRuns(std::vector<const Run*> runs) {
     runs_ = std::move(runs);
+    filling_->request();
+}
+
+void CriticalPathView::fill() {
     parts_ = runs_.empty() ? std::vector<PathPart>{} : pathParts(*runs_.front());
     table_->setTable(runs_.empty() ? Table{} : pathTable(*runs_.front()));
     chart_->setAccessibleDescription(runs_.empty() ? QString() : pathSentence(*runs_.front()));

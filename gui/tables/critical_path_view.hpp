@@ -14,6 +14,7 @@ class QPainter;
 namespace foreshard::gui {
 
 class ChartWidget;
+class FillWhenSeen;
 class TableView;
 
 /// The chain of spans that sets the step time: as steps over ranks and time, and in few lines. Choosing a line selects
@@ -24,16 +25,18 @@ class CriticalPathView : public QWidget {
 public:
     explicit CriticalPathView(ViewState& state, QWidget* parent = nullptr);
 
-    void setRuns(std::vector<const Run*> runs);  ///< shows the first
+    void setRuns(std::vector<const Run*> runs);  ///< shows the first, once the view is seen
     void setTheme(ThemeKind kind);
     void paint(QPainter& painter, const QRect& area) const;
 
 private:
+    void fill();
     void selectPart(int row);
 
     ViewState& state_;
     std::vector<const Run*> runs_;
     std::vector<PathPart> parts_;
+    FillWhenSeen* filling_ = nullptr;
     ThemeKind theme_ = ThemeKind::light;
     ChartWidget* chart_ = nullptr;
     TableView* table_ = nullptr;

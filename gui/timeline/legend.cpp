@@ -31,18 +31,22 @@ QString nameOf(SpanKind kind) {
 
 void addLateEarly(std::vector<LegendItem>& items, const TimelineScene& scene) {
     if (!scene.lateness) return;
-    const QString most = timeText(scene.lateness->most);
+    const std::size_t onlyA = scene.lateness->onlyFirst.spans.size();
+    const std::size_t onlyB = scene.lateness->onlyInSecond;
+    const QString match = QString("matched %1 %").arg(100.0 * scene.lateness->matchRatio, 0, 'f', 1);
     if (scene.choice.mode == TimelineMode::diff) {
-        items.push_back({SpanKind::other, "up: later than A, at most " + most, scene.theme().late});
+        items.push_back({SpanKind::other, "up: later than A (full: 50 % of A's step)", scene.theme().late});
         items.push_back({SpanKind::other, "down: earlier", scene.theme().early});
+        items.push_back({SpanKind::other,
+                         QString("%1; hatched: %2 only in B, %3 only in A").arg(match).arg(onlyB).arg(onlyA),
+                         scene.theme().panel, Qt::CrossPattern});
     }
     if (scene.choice.mode == TimelineMode::overlay) {
         items.push_back({SpanKind::other, "outline, or upper part of a row: A", scene.theme().window});
+        items.push_back({SpanKind::other,
+                         QString("%1; hatched: %2 only in B; %3 only in A").arg(match).arg(onlyB).arg(onlyA),
+                         scene.theme().panel, Qt::CrossPattern});
     }
-    const std::size_t unmatched = scene.lateness->onlyInFirst + scene.lateness->onlyInSecond;
-    const QString match = QString("matched %1 %").arg(100.0 * scene.lateness->matchRatio, 0, 'f', 1);
-    items.push_back({SpanKind::other, QString("%1, unmatched %2 (hatched)").arg(match).arg(unmatched),
-                     scene.theme().panel, Qt::CrossPattern});
 }
 
 int paintItem(QPainter& painter, const Theme& theme, const LegendItem& item, QPoint place, int size) {
@@ -70,9 +74,9 @@ std::vector<LegendItem> timelineLegend(const TimelineScene& scene) {
     return items;
 }
 
-void paintLegend(QPainter& painter, const TimelineScene& scene, QRect area, double fontScale) {
+void paintLegend(QPainter& painter, const TimelineScene& scene, QRect area) {
     painter.save();
-    painter.setFont(pixelFont(fontScale * 0.9));
+    painter.setFont(pixelFont(0.9));
     painter.setClipRect(area);
     const int size = painter.fontMetrics().ascent();
     int x = area.left();

@@ -20,6 +20,6 @@ struct LegendItem {
 std::vector<LegendItem> timelineLegend(const TimelineScene& scene);
 
 /// One line in `area`; what does not fit at the right is left out.
-void paintLegend(QPainter& painter, const TimelineScene& scene, QRect area, double fontScale);
+void paintLegend(QPainter& painter, const TimelineScene& scene, QRect area);
 
 }  // namespace foreshard::gui

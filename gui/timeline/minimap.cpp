@@ -15,14 +15,9 @@ bool isFirstCompute(const SpanRow& row) {
     return row.lane == SpanLane::compute && row.overflow == 0;
 }
 
-/// Runs that the minimap shows: one, so that rows have room; in comparisons the second.
-std::size_t runOf(const TimelineScene& scene) {
-    return scene.comparesTwo() ? 1 : 0;
-}
-
-/// Every first compute row as one line of pixels.
+/// Every first compute row of one run, so that rows have room, as one line of pixels.
 QImage rankLines(const TimelineScene& scene, int width) {
-    const std::size_t run = runOf(scene);
+    const std::size_t run = scene.drawnRun();
     const SpanTable& spans = scene.runs[run].spans();
     std::vector<TimelineRow> rows;
     for (std::size_t row = 0; row < spans.rows.size(); ++row) {
@@ -60,7 +55,7 @@ void paintHeat(QPainter& painter, const TimelineScene& scene, const QRect& area)
 }  // namespace
 
 std::vector<double> bubbleHeat(const TimelineScene& scene, const std::vector<Picoseconds>& edges) {
-    const ShownRun& shown = scene.runs[runOf(scene)];
+    const ShownRun& shown = scene.runs[scene.drawnRun()];
     std::vector<Picoseconds> own = edges;
     for (Picoseconds& edge : own) edge = std::clamp(edge - shown.shift, shown.spans().begin, shown.spans().finish);
     std::vector<Picoseconds> idle(edges.size() - 1, 0);

@@ -16,13 +16,24 @@ std::optional<Selection> asSelection(std::size_t run, std::optional<std::size_t>
 }
 
 std::optional<Selection> firstInView(const TimelineScene& scene, const ViewState& state) {
-    const ShownRun& shown = scene.runs.front();
+    const ShownRun& shown = scene.runs[scene.drawnRun()];
     for (const SpanRow& row : shown.spans().rows) {
         const SpanRange seen =
             visible_spans(shown.spans(), row, state.begin() - shown.shift, state.end() - shown.shift);
-        if (!seen.empty()) return spanSelection(0, seen.first);
+        if (!seen.empty()) return spanSelection(scene.drawnRun(), seen.first);
     }
     return std::nullopt;
+}
+
+/// Of a diff's first run only what the second lacks is drawn.
+std::optional<std::size_t> drawnNeighbour(const TimelineScene& scene, const Selection& now, int step) {
+    const SpanTable& spans = scene.runs[now.run].spans();
+    const bool some = now.run == 0 && scene.lateness && scene.choice.mode == TimelineMode::diff;
+    std::optional<std::size_t> span = now.span;
+    do {
+        span = step > 0 ? next_span(spans, *span) : previous_span(spans, *span);
+    } while (span && some && !scene.lateness->onlyFirst.has(*span));
+    return span;
 }
 
 std::optional<std::size_t> firstUser(const SpanTable& spans, const SpanUsers& users, std::size_t span) {
@@ -85,8 +96,7 @@ std::optional<Selection> neighbour(const TimelineScene& scene, const ViewState& 
     const Selection& now = state.selection();
     const bool known = now.run < scene.runs.size();
     if (known && now.kind == Selection::Kind::span) {
-        const SpanTable& spans = scene.runs[now.run].spans();
-        return asSelection(now.run, step > 0 ? next_span(spans, now.span) : previous_span(spans, now.span));
+        return asSelection(now.run, drawnNeighbour(scene, now, step));
     }
     if (known && now.kind == Selection::Kind::gap) {
         const auto gap = gap_at(scene.runs[now.run].spans(), now.row, now.begin);
@@ -109,7 +119,7 @@ std::optional<Selection> dependency(TimelineScene& scene, const Selection& selec
 std::optional<Selection> bubble(const TimelineScene& scene, const Selection& selection, int step) {
     if (scene.runs.empty()) return std::nullopt;
     const std::size_t run =
-        selection.kind == Selection::Kind::gap && selection.run < scene.runs.size() ? selection.run : 0;
+        selection.kind == Selection::Kind::gap && selection.run < scene.runs.size() ? selection.run : scene.drawnRun();
     const std::vector<Gap> gaps = gaps_by_length(scene.runs[run].spans());
     if (gaps.empty()) return std::nullopt;
     const auto same = [&](const Gap& gap) { return gap.row == selection.row && gap.begin == selection.begin; };

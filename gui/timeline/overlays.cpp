@@ -165,11 +165,16 @@ bool outlinesFit(const TimelineFrame& frame, const TimelineRow& row) {
     return static_cast<double>(seen.last - seen.first) <= frame.axis.width / 8;
 }
 
-void paintPredicted(QPainter& painter, const TimelineFrame& frame) {
+void paintPredicted(QPainter& painter, const TimelineFrame& frame, const QRect& block) {
     const ShownRun& first = frame.scene->runs[0];
+    painter.save();
+    painter.setClipRect(block.adjusted(0, -1, 0, 0));
+    painter.setRenderHint(QPainter::Antialiasing);
     painter.setBrush(Qt::NoBrush);
     for (const ShownRow& shown : visibleRows(frame)) {
-        if (!shown.row->outlineRow || !outlinesFit(frame, *shown.row)) continue;
+        const bool pinned = frame.scene->choice.pinned.contains(shown.row->rank);
+        if (!shown.row->outlineRow || (block == frame.pinned) != pinned) continue;
+        if (!outlinesFit(frame, *shown.row)) continue;
         const SpanRange seen = outlined(frame, *shown.row);
         for (std::size_t span = seen.first; span < seen.last; ++span) {
             const double left = frame.x(0, first.spans().start[span]);
@@ -181,6 +186,7 @@ void paintPredicted(QPainter& painter, const TimelineFrame& frame) {
             painter.drawRect(clipped(frame, box));
         }
     }
+    painter.restore();
 }
 
 void paintLight(QPainter& painter, const TimelineFrame& frame) {
@@ -240,7 +246,7 @@ void paintSelection(QPainter& painter, const TimelineFrame& frame) {
 
 void paintLines(QPainter& painter, const TimelineFrame& frame) {
     const Theme& theme = frame.scene->theme();
-    painter.setFont(pixelFont(frame.fontScale * 0.9));
+    painter.setFont(pixelFont(0.9));
     painter.setPen(QPen(theme.accent, 1, Qt::DashLine));
     for (std::size_t i = 0; i < frame.scene->marks.size(); ++i) {
         const Picoseconds mark = frame.scene->marks[i];
@@ -256,7 +262,6 @@ void paintOverlays(QPainter& painter, const TimelineFrame& frame) {
     painter.save();
     painter.setClipRect(frame.pinned.united(frame.rows).adjusted(0, -4, 0, 0));
     painter.setRenderHint(QPainter::Antialiasing);
-    if (frame.scene->comparesTwo() && frame.scene->choice.mode == TimelineMode::overlay) paintPredicted(painter, frame);
     if (frame.litMicrobatch >= 0) paintLight(painter, frame);
     if (frame.scene->criticalPath) paintCriticalPath(painter, frame);
     paintSelection(painter, frame);

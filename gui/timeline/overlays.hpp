@@ -7,11 +7,12 @@
 /// What lies over the rows: light, selection, arrows, critical path, cursor and marks.
 namespace foreshard::gui {
 
-/// Everything below in one call, clipped to the rows.
+/// Light, critical path, selection and lines in one call, clipped to the rows.
 void paintOverlays(QPainter& painter, const TimelineFrame& frame);
 
-/// Outlines of the first run's spans over the second's (mode overlay), in rows where they fit.
-void paintPredicted(QPainter& painter, const TimelineFrame& frame);
+/// Outlines of the first run's spans over the second's (mode overlay), in rows where they fit: below the labels.
+/// @param block the frame's pinned or other rows
+void paintPredicted(QPainter& painter, const TimelineFrame& frame, const QRect& block);
 /// False where outlines would be denser than one in eight pixels; the first run is then the upper part of the row.
 bool outlinesFit(const TimelineFrame& frame, const TimelineRow& row);
 /// The lit micro-batch on all ranks.

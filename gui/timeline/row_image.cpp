@@ -87,18 +87,24 @@ RowColors rowColors(const Theme& theme) {
 }
 
 RowImage::RowImage(const TimelineScene& scene, const TimeAxis& axis, int hatchStep)
-    : scene_(scene), axis_(axis), hatchStep_(hatchStep), colors_(rowColors(scene.theme())), edges_(scene.runs.size()) {
-    readers_.reserve(scene.runs.size());
+    : scene_(scene),
+      axis_(axis),
+      hatchStep_(hatchStep),
+      colors_(rowColors(scene.theme())),
+      edges_(scene.runs.size() + 1) {
+    readers_.reserve(scene.runs.size() + 1);
     for (const ShownRun& shown : scene.runs) readers_.emplace_back(*shown.coverage);
+    if (scene.lateness) readers_.emplace_back(*scene.lateness->onlyFirst.shown.coverage);
     line_.resize(static_cast<std::size_t>(axis.width));
 }
 
-const std::vector<Picoseconds>& RowImage::edgesOf(std::size_t run) {
-    if (edges_[run].empty()) {
-        const Picoseconds shift = scene_.runs[run].shift;
-        edges_[run] = column_edges(axis_.begin - shift, axis_.end - shift, static_cast<int>(axis_.width));
+const std::vector<Picoseconds>& RowImage::edgesOf(const TimelineRow& row) {
+    std::vector<Picoseconds>& edges = edges_[tableOf(row)];
+    if (edges.empty()) {
+        const Picoseconds shift = scene_.shownOf(row).shift;
+        edges = column_edges(axis_.begin - shift, axis_.end - shift, static_cast<int>(axis_.width));
     }
-    return edges_[run];
+    return edges;
 }
 
 /// Of the part of a column in which nothing runs.
@@ -109,11 +115,11 @@ QRgb RowImage::restColor(const SpanTable& spans, bool compute, Picoseconds begin
 }
 
 void RowImage::mixColumns(const TimelineRow& row, const Columns& columns, const std::vector<Picoseconds>& edges) {
-    const ShownRun& shown = scene_.runs[row.run];
+    const ShownRun& shown = scene_.shownOf(row);
     const std::span<const SpanClass> classes = shown.coverage->classes(row.row);
     std::array<Channels, std::size_t{span_kind_count} * most_shades> fill{};
     for (std::size_t k = 0; k < classes.size(); ++k) fill[k] = channelsOf(colors_.of(classes[k]));
-    const bool compute = shown.spans().rows[row.row].lane == SpanLane::compute;
+    const bool compute = row.content == RowContent::spans && shown.spans().rows[row.row].lane == SpanLane::compute;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const Picoseconds length = edges[i + 1] - edges[i];
         if (length == 0 && i > 0) {  // closer than a picosecond per column
@@ -137,25 +143,30 @@ void RowImage::mixColumns(const TimelineRow& row, const Columns& columns, const 
 }
 
 void RowImage::addBox(const TimelineRow& row, std::size_t span, int top, int height) {
-    const ShownRun& shown = scene_.runs[row.run];
+    const ShownRun& shown = scene_.shownOf(row);
     const double left = axis_.toPixel(shown.spans().start[span] + shown.shift);
     const double right = axis_.toPixel(shown.spans().end[span] + shown.shift);
-    if (right - left >= least_box) boxes_.push_back({row.run, span, false, left, right, top, height});
+    if (right - left < least_box) return;
+    const bool onlyFirst = row.content == RowContent::only_first;
+    const bool unmatched = onlyFirst || (scene_.lateness && row.run == 1 && scene_.lateness->matched[span] == 0);
+    const std::size_t original = onlyFirst ? scene_.lateness->onlyFirst.spans[span] : span;
+    boxes_.push_back({row.run, original, false, unmatched, left, right, top, height});
 }
 
 void RowImage::addGap(const TimelineRow& row, Picoseconds begin, Picoseconds end, int top, int height) {
     const ShownRun& shown = scene_.runs[row.run];
     const double left = axis_.toPixel(begin + shown.shift);
     const double right = axis_.toPixel(end + shown.shift);
-    if (right - left >= least_box) boxes_.push_back({row.run, 0, true, left, right, top, height});
+    if (right - left >= least_box) boxes_.push_back({row.run, 0, true, false, left, right, top, height});
 }
 
 /// A box at least four columns wide holds three edges at which equally many spans have started, so the edges find all
 /// of them, however many spans lie between.
 void RowImage::findBoxes(const TimelineRow& row, const Columns& columns, const std::vector<Picoseconds>& edges, int top,
                          int height) {
-    const SpanTable& spans = scene_.runs[row.run].spans();
+    const SpanTable& spans = scene_.shownOf(row).spans();
     const SpanRow& its = spans.rows[row.row];
+    const bool bubbles = its.lane == SpanLane::compute && row.content == RowContent::spans;
     std::size_t seenSpan = its.last;
     std::uint32_t seenGap = std::numeric_limits<std::uint32_t>::max();
     for (std::size_t i = 0; i + least_edges - 1 < edges.size(); ++i) {
@@ -165,7 +176,7 @@ void RowImage::findBoxes(const TimelineRow& row, const Columns& columns, const s
         if (started > 0 && spans.end[span] > edges[i]) {
             if (span != seenSpan) addBox(row, span, top, height);
             seenSpan = span;
-        } else if (started != seenGap && its.lane == SpanLane::compute) {
+        } else if (started != seenGap && bubbles) {
             const Picoseconds begin = started > 0 ? spans.end[span] : spans.begin;
             const Picoseconds end = its.first + started < its.last ? spans.start[its.first + started] : spans.finish;
             addGap(row, begin, end, top, height);
@@ -181,14 +192,13 @@ void RowImage::copyLine(QImage& image, int top, int height) const {
 }
 
 void RowImage::drawColumns(QImage& image, const TimelineRow& row, int top, int height) {
-    const std::vector<Picoseconds>& edges = edgesOf(row.run);
-    mixColumns(row, readers_[row.run].read(row.row, edges), edges);
+    mixColumns(row, read(row), edgesOf(row));
     copyLine(image, top, height);
 }
 
 void RowImage::drawSpans(QImage& image, const TimelineRow& row, int top, int height) {
-    const std::vector<Picoseconds>& edges = edgesOf(row.run);
-    const Columns& columns = readers_[row.run].read(row.row, edges);
+    const std::vector<Picoseconds>& edges = edgesOf(row);
+    const Columns& columns = read(row);
     mixColumns(row, columns, edges);
     copyLine(image, top, height);
     const std::size_t before = boxes_.size();
@@ -203,8 +213,7 @@ void RowImage::decorate(QImage& image, const WideBox& box) const {
     const int first = std::max(0, box.top);
     const int last = std::min(image.height(), box.top + box.height);
     const int left = static_cast<int>(std::floor(box.left));
-    const bool unmatched = scene_.lateness && box.run == 1 && scene_.lateness->matched[box.span] == 0;
-    const Qt::BrushStyle pattern = unmatched ? Qt::CrossPattern : Theme::pattern(spans.kind[box.span]);
+    const Qt::BrushStyle pattern = box.unmatched ? Qt::CrossPattern : Theme::pattern(spans.kind[box.span]);
     if (pattern != Qt::SolidPattern && box.right - box.left >= hatchStep_) hatch(image, box, pattern);
     if (box.right - box.left < least_edged || left < 0 || left >= image.width()) return;
     for (int y = first; y < last; ++y) lineOf(image, y)[left] = darker(lineOf(image, y)[left]);
@@ -240,8 +249,8 @@ Picoseconds RowImage::busyIn(const Columns& columns, std::size_t column) const {
 
 void RowImage::drawLateEarly(QImage& image, const TimelineRow& row, int top, int height) {
     if (!scene_.lateness) return;
-    const std::vector<Picoseconds>& edges = edgesOf(row.run);
-    const Columns& columns = readers_[row.run].read(row.row, edges);
+    const std::vector<Picoseconds>& edges = edgesOf(row);
+    const Columns& columns = read(row);
     const int middle = top + height / 2;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const int x = static_cast<int>(i);
@@ -251,9 +260,9 @@ void RowImage::drawLateEarly(QImage& image, const TimelineRow& row, int top, int
         const double late =
             (lateAt(row, columns.started[i + 1], edges[i + 1]) - lateAt(row, columns.started[i], edges[i])) /
             static_cast<double>(busy);
-        const double share = std::clamp(late / static_cast<double>(scene_.lateness->most), -1.0, 1.0);
+        const double share = latenessHeight(scene_.lateness->full, late);
         // What is late or early at all has at least a pixel.
-        const int length = share == 0.0 ? 0 : std::max(1, static_cast<int>(std::abs(share) * height / 2));
+        const int length = share == 0.0 ? 0 : std::max(1, static_cast<int>(std::lround(std::abs(share) * height / 2)));
         const int from = share > 0.0 ? middle - length : middle + 1;
         for (int y = std::max(0, from); y < std::min(image.height(), from + length); ++y) {
             lineOf(image, y)[x] = share > 0.0 ? colors_.late : colors_.early;

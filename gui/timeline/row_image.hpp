@@ -18,6 +18,7 @@ struct WideBox {
     std::size_t run = 0;
     std::size_t span = 0;  ///< of a gap: unused
     bool gap = false;
+    bool unmatched = false;  ///< in a comparison: without a partner in the other run
     double left = 0.0;
     double right = 0.0;
     int top = 0;
@@ -48,7 +49,7 @@ public:
     void drawSpans(QImage& image, const TimelineRow& row, int top, int height);
     /// The same without boxes: colours only.
     void drawColumns(QImage& image, const TimelineRow& row, int top, int height);
-    /// Bars up for late and down for early, as long as the mean over what runs in the column is large.
+    /// Bars up for late and down for early: latenessHeight() of the mean over what runs in the column.
     void drawLateEarly(QImage& image, const TimelineRow& row, int top, int height);
 
     /// Boxes of the rows drawn so far that are at least `least_box` pixels wide.
@@ -56,7 +57,12 @@ public:
     static constexpr double least_box = 4.0;
 
 private:
-    const std::vector<Picoseconds>& edgesOf(std::size_t run);
+    /// Of `edges_` and `readers_`.
+    std::size_t tableOf(const TimelineRow& row) const {
+        return row.content == RowContent::only_first ? scene_.runs.size() : row.run;
+    }
+    const std::vector<Picoseconds>& edgesOf(const TimelineRow& row);
+    const Columns& read(const TimelineRow& row) { return readers_[tableOf(row)].read(row.row, edgesOf(row)); }
     void mixColumns(const TimelineRow& row, const Columns& columns, const std::vector<Picoseconds>& edges);
     void copyLine(QImage& image, int top, int height) const;
     QRgb restColor(const SpanTable& spans, bool compute, Picoseconds begin, Picoseconds end) const;
@@ -73,8 +79,8 @@ private:
     TimeAxis axis_;
     int hatchStep_;
     RowColors colors_;
-    std::vector<CoverageReader> readers_;          ///< per run
-    std::vector<std::vector<Picoseconds>> edges_;  ///< per run, in its own time; made when first needed
+    std::vector<CoverageReader> readers_;          ///< per run, then of what only the first has
+    std::vector<std::vector<Picoseconds>> edges_;  ///< the same, in the run's own time; made when first needed
     std::vector<QRgb> line_;                       ///< one colour per column
     std::vector<WideBox> boxes_;
 };

@@ -19,7 +19,7 @@ class RowsPainter {
 public:
     RowsPainter(QPainter& painter, const TimelineFrame& frame, DrawingCache& cache, double scale)
         : painter_(painter), frame_(frame), atlas_(cache.labels), image_(cache.rows), scale_(scale) {
-        const QFont font = pixelFont(frame.fontScale * 0.9);
+        const QFont font = pixelFont(0.9);
         atlas_.prepare(font, scale);
         textHeight_ = QFontMetrics(font).height();
     }
@@ -45,8 +45,11 @@ private:
         }
         image_.setDevicePixelRatio(scale_);
         painter_.drawImage(block.topLeft(), image_);
+        if (outlines()) paintPredicted(painter_, frame_, block);
         paintLabels(drawing.boxes(), block);
     }
+
+    bool outlines() const { return frame_.scene->lateness && frame_.scene->choice.mode == TimelineMode::overlay; }
 
     void drawRow(RowImage& drawing, const TimelineRow& row, int top) {
         const int y = static_cast<int>(top * scale_);
@@ -67,7 +70,7 @@ private:
     void paintLabels(const std::vector<WideBox>& boxes, const QRect& block) {
         painter_.save();
         painter_.setClipRect(block);
-        painter_.setFont(pixelFont(frame_.fontScale * 0.9));
+        painter_.setFont(pixelFont(0.9));
         for (const WideBox& box : boxes) paintLabel(box, block);
         painter_.restore();
     }
@@ -87,8 +90,8 @@ private:
         for (const QString& text : spanLabels(spans, box.span)) {
             const double width = atlas_.widthOf(text);
             if (width + 3 > room.width()) continue;
-            // Lines of a hatch would run through the letters.
-            if (Theme::pattern(kind) != Qt::SolidPattern) {
+            // Lines of a hatch or of the other run would go through the letters.
+            if (Theme::pattern(kind) != Qt::SolidPattern || box.unmatched || outlines()) {
                 const QRectF plate(room.center().x() - width / 2 - 1, room.center().y() - textHeight_ / 2.0 + 1,
                                    width + 2, textHeight_ - 2);
                 painter_.fillRect(plate.intersected(room), frame_.scene->theme().fill(kind, spans.chunk[box.span]));
@@ -185,7 +188,7 @@ void paintRows(QPainter& painter, const TimelineFrame& frame, DrawingCache& cach
 
 void paintGutter(QPainter& painter, const TimelineFrame& frame) {
     painter.save();
-    painter.setFont(pixelFont(frame.fontScale * 0.9));
+    painter.setFont(pixelFont(0.9));
     int free = 0;  // names of rows thinner than a line would overlap
     for (const ShownRow& shown : visibleRows(frame)) {
         const QRect& block = frame.scene->choice.pinned.contains(shown.row->rank) ? frame.pinned : frame.rows;

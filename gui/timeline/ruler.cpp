@@ -126,7 +126,7 @@ QString tickText(Picoseconds time, Picoseconds step) {
 void paintRuler(QPainter& painter, const TimelineFrame& frame) {
     painter.save();
     painter.setClipRect(frame.ruler);
-    painter.setFont(pixelFont(frame.fontScale * 0.9));
+    painter.setFont(pixelFont(0.9));
     painter.fillRect(frame.ruler, frame.scene->theme().panel);
     const int half = frame.metrics.text + 2;
     const QRect phases(frame.ruler.left(), frame.ruler.top(), frame.ruler.width(), half);

@@ -3,6 +3,7 @@
 #include <QClipboard>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "gui/timeline/navigation.hpp"
 #include "gui/timeline/timeline_view.hpp"
@@ -49,6 +50,19 @@ void TimelineView::toggleMark() {
     }
     viewport()->update();
     emit marksChanged();
+}
+
+void TimelineView::setMarks(std::vector<Picoseconds> marks) {
+    scene_.marks = std::move(marks);
+    std::sort(scene_.marks.begin(), scene_.marks.end());
+    viewport()->update();
+    emit marksChanged();
+}
+
+void TimelineView::setRanks(std::set<std::size_t> pinned, std::set<std::size_t> expanded) {
+    scene_.choice.pinned = std::move(pinned);
+    scene_.choice.expanded = std::move(expanded);
+    sceneChanged();
 }
 
 void TimelineView::togglePin() {

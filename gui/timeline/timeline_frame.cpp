@@ -13,8 +13,9 @@ namespace {
 /// Spans narrower than this many pixels are found from this far away.
 constexpr double reach = 2.0;
 
-std::optional<std::size_t> spanNear(const TimelineFrame& frame, const ShownRow& row, Picoseconds runTime) {
-    const SpanTable& spans = frame.scene->runs[row.row->run].spans();
+/// In the table that the row draws.
+std::optional<std::size_t> drawnNear(const TimelineFrame& frame, const ShownRow& row, Picoseconds runTime) {
+    const SpanTable& spans = frame.scene->shownOf(*row.row).spans();
     const SpanRow& its = spans.rows[row.row->row];
     if (const auto exact = span_at(spans, its, runTime)) return exact;
     const auto margin = static_cast<Picoseconds>(reach / frame.axis.pixelsPerPicosecond());
@@ -26,12 +27,23 @@ std::optional<std::size_t> spanNear(const TimelineFrame& frame, const ShownRow& 
     return std::nullopt;
 }
 
+std::optional<std::size_t> spanNear(const TimelineFrame& frame, const ShownRow& row, Picoseconds runTime) {
+    const auto drawn = drawnNear(frame, row, runTime);
+    const bool some = row.row->content == RowContent::only_first;
+    return drawn && some ? std::optional(frame.scene->lateness->onlyFirst.spans[*drawn]) : drawn;
+}
+
 void findUnder(const TimelineFrame& frame, Hit& hit) {
     const ShownRun& shown = frame.scene->runs[hit.row->row->run];
     const Picoseconds time = hit.time - shown.shift;
     hit.span = spanNear(frame, *hit.row, time);
     if (!hit.span && hit.row->row->content == RowContent::spans)
         hit.gap = gap_at(shown.spans(), hit.row->row->row, time);
+}
+
+/// A span of the first run that stands in the second's row instead.
+bool hides(const TimelineFrame& frame, const TimelineRow& row, std::size_t span) {
+    return row.content == RowContent::only_first && !frame.scene->lateness->onlyFirst.has(span);
 }
 
 void addVisible(std::vector<ShownRow>& shown, const TimelineFrame& frame, const std::vector<TimelineRow>& rows,
@@ -44,19 +56,18 @@ void addVisible(std::vector<ShownRow>& shown, const TimelineFrame& frame, const 
 
 }  // namespace
 
-TimelineMetrics timelineMetrics(double fontScale) {
-    const QFontMetrics metrics(viewFont(fontScale));
+TimelineMetrics timelineMetrics() {
+    const QFontMetrics metrics(viewFont());
     const int text = metrics.height();
     return {metrics.horizontalAdvance("PP127 dp 15 A") + 3 * text, 3 * text + 2, 2 * text + 8, text + 6, text};
 }
 
 TimelineFrame makeFrame(const TimelineScene& scene, const RowLayout& layout, const ViewState& state, QRect area,
-                        int scroll, double fontScale) {
+                        int scroll) {
     TimelineFrame frame;
     frame.scene = &scene;
     frame.layout = &layout;
-    frame.metrics = timelineMetrics(fontScale);
-    frame.fontScale = fontScale;
+    frame.metrics = timelineMetrics();
     frame.scroll = scroll;
     const QRect right = area.adjusted(std::min(frame.metrics.gutter, area.width() / 2), 0, 0, 0);
     frame.area = area;
@@ -107,7 +118,7 @@ std::optional<ShownRow> rowOfTable(const TimelineFrame& frame, std::size_t run, 
     std::optional<ShownRow> substitute;
     for (const std::vector<TimelineRow>* rows : {&frame.layout->pinned, &frame.layout->scrolled}) {
         for (const TimelineRow& row : *rows) {
-            if (row.run != run || row.content != RowContent::spans) continue;
+            if (row.run != run || row.content == RowContent::late_early) continue;
             const ShownRow shown{&row, rowRect(frame, row, rows == &frame.layout->pinned)};
             if (row.row == tableRow) return shown;
             if (!substitute && frame.scene->runs[run].spans().rows[row.row].rank == rank) substitute = shown;
@@ -119,13 +130,13 @@ std::optional<ShownRow> rowOfTable(const TimelineFrame& frame, std::size_t run, 
 bool hasOwnRow(const TimelineFrame& frame, std::size_t run, std::size_t span) {
     const std::size_t tableRow = row_of(frame.scene->runs[run].spans(), span);
     const auto row = rowOfTable(frame, run, tableRow);
-    return row && row->row->row == tableRow;
+    return row && row->row->row == tableRow && !hides(frame, *row->row, span);
 }
 
 std::optional<QRectF> spanRect(const TimelineFrame& frame, std::size_t run, std::size_t span) {
     const SpanTable& spans = frame.scene->runs[run].spans();
     const std::optional<ShownRow> row = rowOfTable(frame, run, row_of(spans, span));
-    if (!row) return std::nullopt;
+    if (!row || hides(frame, *row->row, span)) return std::nullopt;
     const double left = frame.x(run, spans.start[span]);
     const double right = frame.x(run, spans.end[span]);
     return QRectF(left, row->rect.top(), std::max(1.0, right - left), row->rect.height());

@@ -19,13 +19,12 @@ struct TimelineMetrics {
     int legend = 0;
     int text = 0;  ///< of a line
 };
-TimelineMetrics timelineMetrics(double fontScale);
+TimelineMetrics timelineMetrics();
 
 struct TimelineFrame {
     const TimelineScene* scene = nullptr;
     const RowLayout* layout = nullptr;
     TimelineMetrics metrics;
-    double fontScale = 1.0;
     TimeAxis axis;  ///< pixel 0 is the left edge of `rows`
     int scroll = 0;
     QRect minimap;  ///< right of the gutter, like all that follow
@@ -44,7 +43,7 @@ struct TimelineFrame {
 };
 
 TimelineFrame makeFrame(const TimelineScene& scene, const RowLayout& layout, const ViewState& state, QRect area,
-                        int scroll, double fontScale);
+                        int scroll);
 
 /// Pixels from the top of the area of a row that may be scrolled out of sight.
 QRect rowRect(const TimelineFrame& frame, const TimelineRow& row, bool pinned);
@@ -58,7 +57,7 @@ std::vector<ShownRow> visibleRows(const TimelineFrame& frame);
 std::optional<ShownRow> rowAt(const TimelineFrame& frame, int y);
 
 /// Where a span is drawn, also left or right of what is visible. A span in a lane that is folded away is placed in its
-/// rank's first row; none when its rank is not shown.
+/// rank's first row; none when its rank is not shown, or in a diff when its partner of the second run is.
 std::optional<QRectF> spanRect(const TimelineFrame& frame, std::size_t run, std::size_t span);
 /// False for spans of lanes that are folded away.
 bool hasOwnRow(const TimelineFrame& frame, std::size_t run, std::size_t span);

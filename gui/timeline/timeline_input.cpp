@@ -189,7 +189,7 @@ void TimelineView::selectAreaTo(QPoint point) {
     const TimelineFrame now = frame();
     const auto from = rowAt(now, dragStart_.y());
     const auto to = rowAt(now, std::clamp(point.y(), now.pinned.top(), now.rows.bottom()));
-    if (!from || !to || from->row->run != to->row->run) return;
+    if (!from || !to || from->row->run != to->row->run || from->row->content == RowContent::only_first) return;
     const ShownRun& shown = scene_.runs[from->row->run];
     Selection area;
     area.kind = Selection::Kind::area;
@@ -266,8 +266,9 @@ QString TimelineView::tipAt(QPoint point) const {
     const ShownRun& shown = scene_.runs[hit.row->row->run];
     if (hit.span) {
         QString text = spanText(shown, *hit.span);
+        if (hit.row->row->content == RowContent::only_first) return text + " · only in A";
         if (!scene_.lateness || hit.row->row->run != 1) return text;
-        if (scene_.lateness->matched[*hit.span] == 0) return text + " · only in this run";
+        if (scene_.lateness->matched[*hit.span] == 0) return text + " · only in B";
         const Picoseconds late = scene_.lateness->late[*hit.span];
         return text + QString(" · %1 %2 than A").arg(timeText(std::abs(late)), late >= 0 ? "later" : "earlier");
     }

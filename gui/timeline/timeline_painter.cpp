@@ -14,7 +14,7 @@ namespace {
 void paintTitles(QPainter& painter, const TimelineFrame& frame) {
     const Theme& theme = frame.scene->theme();
     const int gutter = frame.rows.left() - frame.area.left();
-    painter.setFont(pixelFont(frame.fontScale * 0.9));
+    painter.setFont(pixelFont(0.9));
     painter.setPen(theme.faintText);
     const int heat = frame.minimap.height() * 2 / 5;
     const QRect minimap(frame.area.left() + 4, frame.minimap.top(), gutter - 10, heat);
@@ -39,7 +39,7 @@ void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QI
     paintMinimap(painter, frame, minimap);
     paintTitles(painter, frame);
     paintGutter(painter, frame);
-    paintLegend(painter, *frame.scene, frame.legend.adjusted(4, 0, 0, 0), frame.fontScale);
+    paintLegend(painter, *frame.scene, frame.legend.adjusted(4, 0, 0, 0));
     painter.restore();
 }
 
@@ -49,11 +49,11 @@ void paintTimeline(QPainter& painter, const TimelineFrame& frame, const QImage& 
     paintOverlays(painter, frame);
 }
 
-void paintEmptyTimeline(QPainter& painter, const Theme& theme, QRect area, double fontScale) {
+void paintEmptyTimeline(QPainter& painter, const Theme& theme, QRect area) {
     painter.save();
     painter.fillRect(area, theme.window);
     painter.setPen(theme.faintText);
-    painter.setFont(pixelFont(fontScale * 1.2));
+    painter.setFont(pixelFont(1.2));
     painter.drawText(area, Qt::AlignCenter | Qt::TextWordWrap,
                      "No run is open.\nOpen a job, report or trace, or drop a file here.");
     painter.restore();

@@ -19,7 +19,7 @@ void paintTimelineGround(QPainter& painter, const TimelineFrame& frame, const QI
                          double scale);
 
 /// What is drawn when no run is open.
-void paintEmptyTimeline(QPainter& painter, const Theme& theme, QRect area, double fontScale);
+void paintEmptyTimeline(QPainter& painter, const Theme& theme, QRect area);
 
 /// Pixels that everything but the rows takes from the height.
 int heightAroundRows(const TimelineMetrics& metrics);

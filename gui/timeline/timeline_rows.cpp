@@ -72,6 +72,7 @@ private:
         }
         // A rank that only the first run has is shown from there, so that nothing is hidden.
         if (rows_->size() == before && rank.of[0]) addRunOfRank(rank, 0, number);
+        if (rows_->size() != before && rank.of[0]) addOnlyFirst(*rank.of[0], number, before);
         if (rows_->size() == before) return;
         (*rows_)[before].firstOfRank = true;
         const QString second = (*rows_)[before].label;
@@ -120,6 +121,19 @@ private:
         rows_->push_back(row);
     }
 
+    /// What the second run lacks: of a folded rank its passes, else of all lanes.
+    void addOnlyFirst(std::size_t rank, std::size_t number, std::size_t firstRow) {
+        if ((*rows_)[firstRow].run == 0) return;
+        for (const std::size_t row : choice_.onlyFirstRows) {
+            const SpanRow& its = runs_[0]->spans.rows[row];
+            const bool folded = its.lane != SpanLane::compute && !choice_.expanded.contains(number);
+            if (static_cast<std::size_t>(its.rank) != rank || folded) continue;
+            const bool passes = its.lane == SpanLane::compute && its.overflow == 0;
+            addRow(0, row, number, passes ? "only A" : "only A " + laneName(its), true);
+            rows_->back().content = RowContent::only_first;
+        }
+    }
+
     /// What a compute row of the second run shows of the first.
     void compareRow(const MergedRank& rank, const SpanRow& its) {
         const TimelineRow drawn = rows_->back();
@@ -131,7 +145,7 @@ private:
         strip.content = RowContent::late_early;
         strip.lane = true;
         strip.label = "late/early";
-        place(strip, std::max(6, choice_.rowHeight * 12 / 20));
+        place(strip, std::max(9, choice_.rowHeight * 12 / 20));
     }
 
     static std::optional<std::size_t> rowOf(const SpanTable& spans, std::size_t rank, const SpanRow& like) {

@@ -13,12 +13,14 @@
 namespace foreshard::gui {
 
 /// single: the first run. stack: for each rank a row per run. diff: the second run with a strip that shows what is late
-/// or early against the first. overlay: the first run's outlines over the second run's fill.
+/// or early against the first, and a row of what only the first has, where there is such. overlay: the first run's
+/// outlines over the second run's fill.
 enum class TimelineMode : std::uint8_t { single, stack, diff, overlay };
 
 enum class RowContent : std::uint8_t {
     spans,
     late_early,  ///< the strip below a diff's row
+    only_first,  ///< of a diff: spans of the first run that the second lacks
 };
 
 struct TimelineRow {
@@ -34,12 +36,13 @@ struct TimelineRow {
     QString label;  ///< "PP0"; "B", "TP" and "p2p" of further rows
 };
 
-/// What the reader chose.
+/// What the reader chose, and what follows from it.
 struct RowChoice {
     TimelineMode mode = TimelineMode::single;
-    std::set<std::size_t> expanded;  ///< ranks that show all their lanes
-    std::set<std::size_t> pinned;    ///< ranks that stay at the top
-    int rowHeight = 22;              ///< of a compute row, pixels
+    std::set<std::size_t> expanded;          ///< ranks that show all their lanes
+    std::set<std::size_t> pinned;            ///< ranks that stay at the top
+    int rowHeight = 22;                      ///< of a compute row, pixels
+    std::vector<std::size_t> onlyFirstRows;  ///< mode diff: the first run's rows with spans that the second lacks
 };
 
 /// Pinned ranks stand in a block of their own above the scrolled one.

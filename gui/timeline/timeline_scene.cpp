@@ -1,10 +1,12 @@
 #include "gui/timeline/timeline_scene.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
 #include "sim/result/compare.hpp"
+#include "sim/result/span_subset.hpp"
 
 namespace foreshard::gui {
 
@@ -24,6 +26,26 @@ void accumulate(Lateness& lateness, const SpanTable& spans) {
             sum += static_cast<double>(lateness.late[span]) * static_cast<double>(spans.end[span] - spans.start[span]);
         }
     }
+}
+
+Picoseconds stepOf(const Run& run) {
+    const Picoseconds window = run.spans.window_end - run.spans.window_begin;
+    return window > 0 ? window : run.step_time;
+}
+
+OnlyFirst onlyFirstOf(const ShownRun& first, const std::vector<std::size_t>& spans) {
+    OnlyFirst only;
+    only.spans = spans;
+    only.run = std::make_unique<Run>();
+    only.run->spans = subset_of(first.spans(), spans);
+    only.shown.run = only.run.get();
+    only.shown.coverage = std::make_unique<Coverage>(only.run->spans);
+    only.shown.shift = first.shift;
+    for (std::size_t row = 0; row < only.shown.spans().rows.size(); ++row) {
+        const SpanRow& its = only.shown.spans().rows[row];
+        if (its.first < its.last) only.rows.push_back(row);
+    }
+    return only;
 }
 
 void setSceneRange(TimelineScene& scene) {
@@ -58,18 +80,28 @@ MicrobatchIndex microbatchIndex(const SpanTable& spans) {
     return index;
 }
 
+bool OnlyFirst::has(std::size_t span) const {
+    return std::binary_search(spans.begin(), spans.end(), span);
+}
+
+/// Late and early are shares of A's step, and cut off at its half: pictures of different runs can then be compared.
+double latenessHeight(Picoseconds full, double late) {
+    const double share = std::min(std::abs(late) / static_cast<double>(full), 1.0);
+    return std::copysign(std::sqrt(share), late);
+}
+
 Lateness latenessOf(const ShownRun& first, const ShownRun& second) {
     const Comparison comparison = compare(*first.run, *second.run);
     Lateness lateness;
+    lateness.full = std::max<Picoseconds>(1, stepOf(*first.run) / 2);
     lateness.late.assign(second.spans().size(), 0);
     lateness.matched.assign(second.spans().size(), 1);
     for (const SpanPair& pair : comparison.pairs) {
         const Picoseconds late = second.spans().end[pair.b] + second.shift - first.spans().end[pair.a] - first.shift;
         lateness.late[pair.b] = late;
-        lateness.most = std::max(lateness.most, std::abs(late));
     }
     for (const std::size_t span : comparison.only_b) lateness.matched[span] = 0;
-    lateness.onlyInFirst = comparison.only_a.size();
+    lateness.onlyFirst = onlyFirstOf(first, comparison.only_a);
     lateness.onlyInSecond = comparison.only_b.size();
     lateness.matchRatio = comparison.match_ratio();
     accumulate(lateness, second.spans());
@@ -110,7 +142,9 @@ void setSceneRuns(TimelineScene& scene, const std::vector<const Run*>& runs, Ali
 void setSceneMode(TimelineScene& scene, TimelineMode mode) {
     scene.choice.mode = mode;
     scene.lateness.reset();
+    scene.choice.onlyFirstRows.clear();
     if (scene.comparesTwo()) scene.lateness = latenessOf(scene.runs[0], scene.runs[1]);
+    if (scene.lateness && mode == TimelineMode::diff) scene.choice.onlyFirstRows = scene.lateness->onlyFirst.rows;
     setSceneRange(scene);
 }
 

@@ -31,17 +31,29 @@ struct ShownRun {
     const SpanTable& spans() const { return run->spans; }
 };
 
+/// Spans of the first run that the second lacks, ready to be drawn; rows have the index that they have in the run.
+struct OnlyFirst {
+    std::unique_ptr<Run> run;  ///< spans only
+    ShownRun shown;
+    std::vector<std::size_t> spans;    ///< per span: its index in the first run
+    std::vector<std::size_t> rows;     ///< that have such spans
+    bool has(std::size_t span) const;  ///< of the first run
+};
+
 /// The second run against the first.
 struct Lateness {
     std::vector<Picoseconds> late;    ///< per span of the second run: its end minus its partner's, steps aligned
     std::vector<char> matched;        ///< per span of the second run; true outside its window
     std::vector<double> accumulated;  ///< per span of the second run: sum of late x length of the row's spans before it
-    Picoseconds most = 1;             ///< largest of |late|
-    std::size_t onlyInFirst = 0;
+    Picoseconds full = 1;             ///< late or early by this or more is drawn at full height: half of A's step
+    OnlyFirst onlyFirst;
     std::size_t onlyInSecond = 0;
     double matchRatio = 1.0;
 };
 Lateness latenessOf(const ShownRun& first, const ShownRun& second);
+/// Height of a bar of the strip, -1 (early) to 1: the square root of late / full, so that a hundredth of a step is
+/// seen.
+double latenessHeight(Picoseconds full, double late);
 
 struct TimelineScene {
     std::vector<ShownRun> runs;
@@ -58,6 +70,12 @@ struct TimelineScene {
     std::vector<const Run*> runPointers() const;
     bool comparesTwo() const;
     std::size_t shownRuns() const;
+    /// The run that rows show where there is only one: in comparisons the second.
+    std::size_t drawnRun() const { return comparesTwo() ? 1 : 0; }
+    /// What a row's `run` means.
+    const ShownRun& shownOf(const TimelineRow& row) const {
+        return row.content == RowContent::only_first ? lateness->onlyFirst.shown : runs[row.run];
+    }
 };
 
 enum class Alignment : std::uint8_t { start_of_step, end_of_step };

@@ -79,13 +79,18 @@ void TimelineView::setTheme(ThemeKind kind) {
     sceneChanged();
 }
 
-void TimelineView::setFontScale(double scale) {
-    fontScale_ = scale;
-    sceneChanged();
+/// All text is of the application's size, and so are the parts that hold it.
+bool TimelineView::event(QEvent* event) {
+    const bool handled = QAbstractScrollArea::event(event);
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::ApplicationFontChange) {
+        sceneChanged();
+        emit gutterChanged(gutter());
+    }
+    return handled;
 }
 
 TimelineFrame TimelineView::frame() const {
-    return makeFrame(scene_, layout_, state_, viewport()->rect(), verticalScrollBar()->value(), fontScale_);
+    return makeFrame(scene_, layout_, state_, viewport()->rect(), verticalScrollBar()->value());
 }
 
 void TimelineView::sceneChanged() {
@@ -96,7 +101,7 @@ void TimelineView::sceneChanged() {
 }
 
 void TimelineView::relayout() {
-    const int room = viewport()->height() - heightAroundRows(timelineMetrics(fontScale_));
+    const int room = viewport()->height() - heightAroundRows(timelineMetrics());
     const std::vector<const Run*> runs = scene_.runPointers();
     scene_.choice.rowHeight =
         wishedRowHeight_ > 0 ? wishedRowHeight_ : fittingRowHeight(runs, scene_.choice, room, least_row, most_row);
@@ -131,7 +136,7 @@ void TimelineView::updateGround(const TimelineFrame& frame) {
 void TimelineView::paintEvent(QPaintEvent*) {
     QPainter painter(viewport());
     if (scene_.runs.empty()) {
-        paintEmptyTimeline(painter, scene_.theme(), viewport()->rect(), fontScale_);
+        paintEmptyTimeline(painter, scene_.theme(), viewport()->rect());
         return;
     }
     const TimelineFrame now = frame();
@@ -145,16 +150,16 @@ void TimelineView::paintEvent(QPaintEvent*) {
 
 void TimelineView::paint(QPainter& painter, QRect area) const {
     if (scene_.runs.empty()) {
-        paintEmptyTimeline(painter, scene_.theme(), area, fontScale_);
+        paintEmptyTimeline(painter, scene_.theme(), area);
         return;
     }
-    const int room = area.height() - heightAroundRows(timelineMetrics(fontScale_));
+    const int room = area.height() - heightAroundRows(timelineMetrics());
     RowChoice choice = scene_.choice;
     choice.rowHeight = fittingRowHeight(scene_.runPointers(), choice, room, 2, most_row);
     const RowLayout layout = layoutRows(scene_.runPointers(), choice);
     const bool raster = painter.paintEngine()->type() == QPaintEngine::Raster;
     const double scale = raster ? painter.device()->devicePixelRatioF() : paper_scale;
-    TimelineFrame shown = makeFrame(scene_, layout, state_, area, 0, fontScale_);
+    TimelineFrame shown = makeFrame(scene_, layout, state_, area, 0);
     shown.cursor.reset();
     QImage minimap = minimapImage(scene_, (QSizeF(shown.minimap.size()) * scale).toSize());
     minimap.setDevicePixelRatio(scale);

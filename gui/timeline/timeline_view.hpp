@@ -33,7 +33,9 @@ public:
     TimelineMode mode() const { return scene_.choice.mode; }
     void setAlignment(Alignment alignment);
     void setTheme(ThemeKind kind);
-    void setFontScale(double scale);
+    void setMarks(std::vector<Picoseconds> marks);  ///< on the axis
+    /// Ranks as TimelineRow::rank counts them; those that no run has are kept for runs to come.
+    void setRanks(std::set<std::size_t> pinned, std::set<std::size_t> expanded);
     /// Spans of the first ranks' lanes and so on: what is expanded, pinned, marked.
     const TimelineScene& scene() const { return scene_; }
     /// Where everything lies now.
@@ -43,7 +45,7 @@ public:
     void paint(QPainter& painter, QRect area) const;
 
     /// Pixels left of the time axis; views that share the axis below the timeline leave the same room.
-    int gutter() const { return timelineMetrics(fontScale_).gutter; }
+    int gutter() const { return timelineMetrics().gutter; }
 
     QSize sizeHint() const override;
 
@@ -81,9 +83,11 @@ signals:
     void spanSelected(std::size_t run, std::size_t span);   ///< click or key
     void spanActivated(std::size_t run, std::size_t span);  ///< double click or Enter
     void modeChanged();
+    void gutterChanged(int pixels);  ///< the font is another one
     void marksChanged();
 
 protected:
+    bool event(QEvent* event) override;
     bool viewportEvent(QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
@@ -143,7 +147,6 @@ private:
         int scroll = 0;
     };
     Ground ground_;
-    double fontScale_ = 1.0;
     Alignment alignment_ = Alignment::start_of_step;
     int wishedRowHeight_ = 0;  ///< 0: as high as fits
     Drag drag_ = Drag::none;

@@ -10,9 +10,6 @@ namespace {
 
 constexpr double tera = 1e12;
 
-/// FLOPs that Op counts for flash attention's backward, relative to its forward (two products and the recomputation).
-constexpr double flash_backward_flops = 2.5;
-
 /// Speed-up over bf16 of a product of side 8192 where the device names none: fits on published H100 runs in FP8 (1.65
 /// +- 0.06) and GB200 runs in NVFP4 (2.25). Smaller products gain less: casts and scales grow with the area.
 constexpr double default_fp8_speedup = 1.65;

@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "sim/cost/nccl_tables.hpp"
+#include "sim/prefixes.hpp"
 
 namespace foreshard {
 
 namespace {
 
-constexpr double giga = 1e9;
-constexpr double rounding = 1e-6;
+constexpr double speed_rounding = 1e-6;
 constexpr int unlimited = 1 << 20;
 constexpr int max_channels = 64;
 constexpr int max_search_channels = 32;
@@ -49,13 +49,14 @@ std::span<const double> inter_speeds(int capability) {
 }
 
 double largest_fitting(std::span<const double> speeds, double limit) {
-    const auto* const fitting = std::ranges::find_if(speeds.data(), speeds.data() + speeds.size(),
-                                                     [&](double speed) { return speed <= limit * (1.0 + rounding); });
+    const auto* const fitting = std::ranges::find_if(speeds.data(), speeds.data() + speeds.size(), [&](double speed) {
+        return speed <= limit * (1.0 + speed_rounding);
+    });
     return fitting == speeds.data() + speeds.size() ? speeds.back() : *fitting;
 }
 
 int fitting_count(double capacity, double speed) {
-    return static_cast<int>(std::min(capacity / speed + rounding, static_cast<double>(unlimited)));
+    return static_cast<int>(std::min(capacity / speed + speed_rounding, static_cast<double>(unlimited)));
 }
 
 /// Everything is in GB/s here, as in NCCL.
@@ -90,7 +91,7 @@ Channels search_ring(const Box& box) {
     for (const double speed : speeds) {
         if (best.count > 0 && speed / best.speed <= least_step) break;
         const Channels found{box.fitting_channels(speed), speed};
-        if (found.total() > best.total() * (1.0 + rounding)) best = found;
+        if (found.total() > best.total() * (1.0 + speed_rounding)) best = found;
     }
     if (best.count == 0) best = {1, largest_fitting(speeds, box.nodes == 1 ? box.nvlink : box.nic)};
     constexpr double least_speed_to_split = 25.0;

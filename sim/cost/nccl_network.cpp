@@ -7,12 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/prefixes.hpp"
+
 namespace foreshard {
 
 namespace {
-
-constexpr double giga = 1e9;
-constexpr double micro = 1e-6;
 
 /// Small collectives take 1.4 times NCCL's own latency on A100 (measured with nccl-tests 512 B to 64 KiB, 2 to 8
 /// ranks: 1.37 to 1.49); on H100, H200 and PCIe boxes NCCL is right on average. Only boxes without fits need it.

@@ -6,13 +6,12 @@
 
 #include "sim/cost/link_network.hpp"
 #include "sim/cost/nccl_tables.hpp"
+#include "sim/prefixes.hpp"
 
 namespace foreshard {
 
 namespace {
 
-constexpr double giga = 1e9;
-constexpr double micro = 1e-6;
 constexpr double smallest_corrected = 64.0;  // bytes
 
 const nccl::Caps& caps_of(int capability) {

@@ -6,7 +6,7 @@ namespace foreshard {
 
 namespace {
 
-constexpr double rounding = 1e-9;
+constexpr double demand_rounding = 1e-9;
 
 /// Global ranks of the member's group on an axis of `size` ranks that are `stride` apart.
 std::vector<int> group_of(int member, int stride, int size) {
@@ -151,7 +151,7 @@ void PassFlows::add_to(FlowMap& map) const {
         bool contended = false;
         for (std::uint32_t u = flow.first_use; u < flow.first_use + flow.uses; ++u) {
             const auto link = static_cast<std::size_t>(map.uses[u].link);
-            contended = contended || demanded[link] > (1.0 + rounding) * map.capacity[link];
+            contended = contended || demanded[link] > (1.0 + demand_rounding) * map.capacity[link];
         }
         numbers.push_back(contended ? static_cast<std::int32_t>(map.flows.size()) : -1);
         if (contended) map.flows.push_back(flow);

@@ -9,9 +9,6 @@ namespace foreshard {
 
 namespace {
 
-/// FLOPs that Op counts for flash attention's backward, relative to its forward (two products and the recomputation).
-constexpr double flash_backward_flops = 2.5;
-
 /// Head dimensions that are no multiple of 8 keep batched products off the tensor cores (BLOOM topology runs).
 constexpr std::int64_t tensor_core_alignment = 8;
 

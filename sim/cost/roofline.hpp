@@ -5,6 +5,9 @@
 
 namespace foreshard {
 
+/// FLOPs that Op counts for flash attention's backward, relative to its forward (two products and the recomputation).
+inline constexpr double flash_backward_flops = 2.5;
+
 /// First-form cost: peak rates times constant achieved shares of the device, scaled by the software profile's factors.
 /// GEMM and flash attention: max(FLOPs / rate, bytes / bandwidth) + launch. Unfused attention products: sum of both, as
 /// fitted for Megatron-LM 2020-22. Everything else: bytes / bandwidth + launch.

@@ -11,12 +11,14 @@ namespace {
 
 enum class Step : std::uint8_t { pull, push, pushed };
 
-struct Event {
+struct LearnerEvent {
     Picoseconds time = 0;
     std::int64_t order = 0;  ///< ties
     int learner = 0;
     Step step = Step::pull;
-    bool operator>(const Event& other) const { return std::tie(time, order) > std::tie(other.time, other.order); }
+    bool operator>(const LearnerEvent& other) const {
+        return std::tie(time, order) > std::tie(other.time, other.order);
+    }
 };
 
 constexpr int default_updates_per_learner = 64;
@@ -33,7 +35,7 @@ public:
     AsyncSgdResult run() {
         for (int l = 0; l < options_.learners; ++l) schedule(0, l, Step::pull);
         while (updates_ < target_) {
-            const Event event = queue_.top();
+            const LearnerEvent event = queue_.top();
             queue_.pop();
             handle(event);
         }
@@ -67,7 +69,7 @@ private:
         return static_cast<Picoseconds>(static_cast<double>(options_.compute) * options_.speed_factors[l]);
     }
 
-    void handle(const Event& event) {
+    void handle(const LearnerEvent& event) {
         Learner& learner = learners_[static_cast<std::size_t>(event.learner)];
         switch (event.step) {
             case Step::pull:
@@ -84,7 +86,7 @@ private:
         }
     }
 
-    void take(const Event& event) {
+    void take(const LearnerEvent& event) {
         waiting_.push_back({event.learner, learners_[static_cast<std::size_t>(event.learner)].version});
         Picoseconds done = event.time;
         const bool complete = static_cast<int>(waiting_.size()) == options_.gradients_per_update;
@@ -148,7 +150,7 @@ private:
 
     const AsyncSgdOptions& options_;
     std::vector<Learner> learners_;
-    std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
+    std::priority_queue<LearnerEvent, std::vector<LearnerEvent>, std::greater<>> queue_;
     std::int64_t next_ = 0;
     std::int64_t target_ = 0;
     std::int64_t updates_ = 0;

@@ -10,6 +10,7 @@
 #include "sim/cost/calibrated.hpp"
 #include "sim/cost/nccl_network.hpp"
 #include "sim/cost/stage_costs.hpp"
+#include "sim/engine/stoppable.hpp"
 #include "sim/plan/dry_run.hpp"
 
 namespace foreshard {
@@ -38,8 +39,9 @@ Job with_layout(const Job& job, const std::vector<StageContents>& layout) {
 /// Searches over layers per stage: first with dry runs, which are cheap, then with the engine.
 class Balancer {
 public:
-    Balancer(const Job& job, const CostModel& cost, const NetworkModel& network)
+    Balancer(const Job& job, const CostModel& cost, const NetworkModel& network, const std::stop_token& stop)
         : job_(job),
+          stop_(stop),
           cost_(cost),
           coster_(job, cost, network),
           schedule_(schedule_of(job)),
@@ -84,6 +86,7 @@ private:
     void descend(Counts& counts, double budget, Time time);
 
     const Job& job_;
+    const std::stop_token& stop_;
     const CostModel& cost_;
     StageCoster coster_;
     Schedule schedule_;
@@ -160,6 +163,7 @@ std::vector<Picoseconds> Balancer::rank_loads() const {
 
 /// Pipeline and what follows on every rank: the optimizer of its parameters.
 Picoseconds Balancer::dry_step(const Counts& counts) {
+    check_stop(stop_);
     price(counts);
     spent_ += actions_;
     const DryRun run = dry_run(schedule_, costs_);
@@ -172,7 +176,7 @@ Picoseconds Balancer::dry_step(const Counts& counts) {
 
 Picoseconds Balancer::engine_step(const Counts& counts) {
     spent_ += actions_;
-    return evaluate(with_layout(job_, layout(counts))).timeline.step_time();
+    return evaluate(with_layout(job_, layout(counts)), stop_).timeline.step_time();
 }
 
 /// Moves layers from the busiest rank to any other while that lowers the greatest load.
@@ -258,18 +262,18 @@ bool better(const Summary& a, const Summary& b) {
 
 }  // namespace
 
-std::vector<StageContents> balanced_layout(const Job& job) {
+std::vector<StageContents> balanced_layout(const Job& job, const std::stop_token& stop) {
     assert(!job.stage_times);
     const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
     const NcclNetwork network(job.cluster, job.software);
-    return Balancer(job, cost, network).run();
+    return Balancer(job, cost, network, stop).run();
 }
 
-Evaluation evaluate_balanced(const Job& job) {
+Evaluation evaluate_balanced(const Job& job, const std::stop_token& stop) {
     const std::vector<StageContents> even = stage_layout(job);
-    const std::vector<StageContents> balanced = balanced_layout(job);
-    Evaluation before = evaluate(with_layout(job, even));
-    Evaluation after = evaluate(with_layout(job, balanced));
+    const std::vector<StageContents> balanced = balanced_layout(job, stop);
+    Evaluation before = evaluate(with_layout(job, even), stop);
+    Evaluation after = evaluate(with_layout(job, balanced), stop);
     const double even_ms = before.report.summary.step_time_ms;
     Evaluation& chosen = better(after.report.summary, before.report.summary) ? after : before;
     Balance& report = chosen.report.balance.emplace();

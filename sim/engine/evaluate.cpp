@@ -13,6 +13,7 @@
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/fluid.hpp"
 #include "sim/engine/simulator.hpp"
+#include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
 #include "sim/plan/expand.hpp"
 #include "sim/plan/op_graph.hpp"
@@ -68,34 +69,38 @@ Durations varied_cost_of(const Job& job, const TaskGraph& graph) {
 }
 
 /// Links may make replicas differ that are equal otherwise.
-void lower_and_cost(Evaluation& e) {
+void lower_and_cost(Evaluation& e, const std::stop_token& stop) {
     e.graph = lowered(e.job, e.schedule);
     if (replicas_differ(e.job)) e.graph = expand_replicas(e.job, e.graph, e.job.plan.dp);
+    check_stop(stop);
     e.durations = varied_cost_of(e.job, e.graph);
     e.async_sgd = serve_learners(e.job, e.graph, e.durations);
     if (e.job.plan.contention == Contention::off) return;
+    check_stop(stop);
     e.flows = map_flows(e.job, e.graph, e.durations);
     if (e.flows.replicas_alike) return;
     e.graph = expand_replicas(e.job, e.graph, e.job.plan.dp);
+    check_stop(stop);
     e.durations = varied_cost_of(e.job, e.graph);
     e.flows = map_flows(e.job, e.graph, e.durations);
 }
 
 /// A run of the evaluated graph; runs differ in their random numbers.
-Timeline run_once(const Evaluation& e, int run) {
+Timeline run_once(const Evaluation& e, int run, const std::stop_token& stop) {
+    check_stop(stop);
     Durations durations = e.durations;
     durations.jitter.run = run;
     if (e.job.plan.contention == Contention::off) return simulate(e.graph, durations);
     const DeviceSharing device{e.job.plan.contention == Contention::full, e.job.cluster.device.sm_count};
-    return simulate_fluid(e.graph, durations, e.flows, device);
+    return simulate_fluid(e.graph, durations, e.flows, device, stop);
 }
 
 /// Mean and 90th percentile (nearest rank) of the step over all runs, of which the timeline shows the first.
-void add_runs(Evaluation& e) {
+void add_runs(Evaluation& e, const std::stop_token& stop) {
     const int runs = e.job.plan.variability.runs;
     if (runs <= 1) return;
     std::vector<double> steps = {to_milliseconds(e.timeline.step_time())};
-    for (int run = 1; run < runs; ++run) steps.push_back(to_milliseconds(run_once(e, run).step_time()));
+    for (int run = 1; run < runs; ++run) steps.push_back(to_milliseconds(run_once(e, run, stop).step_time()));
     std::sort(steps.begin(), steps.end());
     double sum = 0.0;
     for (const double step : steps) sum += step;
@@ -307,17 +312,26 @@ Schedule schedule_of(const Job& job) {
 }
 
 Evaluation evaluate(const Job& job) {
+    return evaluate(job, std::stop_token());
+}
+
+Evaluation evaluate(const Job& job, const std::stop_token& stop) {
     assert(check(job).empty());
-    if (job.plan.balance) return evaluate_balanced(job);
+    check_stop(stop);
+    if (job.plan.balance) return evaluate_balanced(job, stop);
     Evaluation e;
     e.job = job;
     e.schedule = schedule_of(job);
     refuse_sharded_replicas(e);
-    lower_and_cost(e);
+    check_stop(stop);
+    lower_and_cost(e, stop);
+    check_stop(stop);
     e.buffers = plan_buffers(job, e.graph);
-    e.timeline = run_once(e, 0);
+    e.timeline = run_once(e, 0, stop);
+    check_stop(stop);
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
-    add_runs(e);
+    add_runs(e, stop);
+    check_stop(stop);
     e.report.communication = communication(e);
     if (e.async_sgd) e.report.summary.staleness = staleness_of(*e.async_sgd);
     if (graph_is_stale(job)) e.report.summary.staleness = staleness_of(job, e.timeline);

@@ -9,12 +9,11 @@
 #include "sim/engine/flow_network.hpp"
 #include "sim/engine/fluid_parts.hpp"
 #include "sim/engine/simulator.hpp"
+#include "sim/stop.hpp"
 
 namespace foreshard {
 
 namespace {
-
-constexpr Picoseconds not_done = -1;
 
 class Fluid {
 public:
@@ -35,7 +34,7 @@ public:
           flow_of_(graph.comms.size(), -1),
           ranks_(static_cast<std::size_t>(graph.ranks)) {
         timeline_.start.assign(graph.tasks.size(), 0);
-        timeline_.end.assign(graph.tasks.size(), not_done);
+        timeline_.end.assign(graph.tasks.size(), unfinished);
         for (std::size_t s = 0; s < graph.streams.size(); ++s) {
             next_[s] = graph.streams[s].first;
             if (graph.streams[s].lane == Lane::compute) {
@@ -45,9 +44,10 @@ public:
         for (std::size_t s = graph.streams.size(); s-- > 0;) runnable_.push_back(static_cast<std::int32_t>(s));
     }
 
-    Timeline run() {
+    Timeline run(const std::stop_token& stop) {
         run_streams();
         while (!events_.empty()) {
+            check_stop(stop);
             const Event event = events_.top();
             events_.pop();
             now_ = event.time;
@@ -138,7 +138,7 @@ void Fluid::run_streams() {
 bool Fluid::inputs_ready(std::size_t stream, const Task& task) {
     for (std::uint32_t d = 0; d < task.deps; ++d) {
         const auto dep = static_cast<std::size_t>(graph_.deps[task.first_dep + d]);
-        if (timeline_.end[dep] != not_done) continue;
+        if (timeline_.end[dep] != unfinished) continue;
         next_waiter_[stream] = first_waiter_[dep];
         first_waiter_[dep] = static_cast<std::int32_t>(stream);
         return false;
@@ -386,8 +386,8 @@ double compute_slowdown(const WorkShares& shares, int sm_count, int blocks, doub
 }
 
 Timeline simulate_fluid(const TaskGraph& graph, const Durations& durations, const FlowMap& map,
-                        const DeviceSharing& device) {
-    return Fluid(graph, durations, map, device).run();
+                        const DeviceSharing& device, const std::stop_token& stop) {
+    return Fluid(graph, durations, map, device).run(stop);
 }
 
 }  // namespace foreshard

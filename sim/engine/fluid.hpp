@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stop_token>
+
 #include "sim/cost/flow_map.hpp"
 #include "sim/result/timeline.hpp"
 
@@ -21,9 +23,10 @@ struct DeviceSharing {
 ///
 /// The exposed collectives of a pass load links where its flow in the map says so: the pass then alternates between
 /// kernels and collectives, twice a layer and at most eight times, and only kernels lose SMs and memory bandwidth.
-/// @throws std::logic_error when the graph cannot complete, naming the tasks that wait
+/// @param stop looked at before every event
+/// @throws std::logic_error when the graph cannot complete, naming the tasks that wait; Stopped
 Timeline simulate_fluid(const TaskGraph& graph, const Durations& durations, const FlowMap& map,
-                        const DeviceSharing& device);
+                        const DeviceSharing& device, const std::stop_token& stop = {});
 
 /// Time of a compute task over its time alone, while collectives with `blocks` thread blocks and `memory` of the
 /// memory bandwidth run beside it.

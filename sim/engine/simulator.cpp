@@ -9,8 +9,6 @@ namespace foreshard {
 
 namespace {
 
-constexpr Picoseconds not_done = -1;
-
 /// A stream that stops on an unfinished task enters that task's list of waiters and is resumed by it; so every task is
 /// visited once per dependency, and no queue of events is needed.
 class FixedDurations {
@@ -25,7 +23,7 @@ public:
           arrived_(graph.comms.size(), 0),
           ready_(graph.comms.size(), 0) {
         timeline_.start.assign(graph.tasks.size(), 0);
-        timeline_.end.assign(graph.tasks.size(), not_done);
+        timeline_.end.assign(graph.tasks.size(), unfinished);
         runnable_.reserve(graph.streams.size());
         for (std::size_t s = graph.streams.size(); s-- > 0;) {
             next_[s] = graph.streams[s].first;
@@ -66,7 +64,7 @@ private:
 bool FixedDurations::inputs_ready(std::size_t stream, const Task& task, Picoseconds& at) {
     for (std::uint32_t d = 0; d < task.deps; ++d) {
         const auto dep = static_cast<std::size_t>(graph_.deps[task.first_dep + d]);
-        if (timeline_.end[dep] == not_done) {
+        if (timeline_.end[dep] == unfinished) {
             next_waiter_[stream] = first_waiter_[dep];
             first_waiter_[dep] = static_cast<std::int32_t>(stream);
             return false;

@@ -5,6 +5,9 @@
 
 namespace foreshard {
 
+/// End of a task that has not ended yet.
+inline constexpr Picoseconds unfinished = -1;
+
 /// Fixed-duration path: exact longest path through streams, dependencies and comms, in integers. A comm starts when its
 /// last member arrives. O(tasks + dependencies); no allocation in the loop.
 /// @throws std::logic_error when the graph cannot complete, naming the tasks that wait

@@ -6,10 +6,6 @@ namespace foreshard {
 
 namespace {
 
-Picoseconds& entry(RankAccount& account, Account kind) {
-    return account[static_cast<std::size_t>(kind)];
-}
-
 Account of_spent(const Task& task, Spent spent) {
     switch (spent) {
         case Spent::recompute:

@@ -30,6 +30,10 @@ std::string_view to_string(Account account);
 
 using RankAccount = std::array<Picoseconds, account_count>;
 
+inline Picoseconds& entry(RankAccount& account, Account kind) {
+    return account[static_cast<std::size_t>(kind)];
+}
+
 /// One account per rank over the timeline's window; each sums to the step time exactly. A wait for a message counts as
 /// exposed while that message is in flight, and as bubble before.
 std::vector<RankAccount> accounts(const TaskGraph& graph, const Timeline& timeline);

@@ -231,6 +231,44 @@ std::vector<std::string> notes_on(const std::vector<SettingDifference>& settings
     return notes;
 }
 
+/// Figures in the order of interest, as views show them: what a plan is judged by, then what that consists of.
+constexpr std::array<std::string_view, 29> figures_by_interest = {
+    "step_time_ms",
+    "tokens_per_s",
+    "tokens_per_s_per_gpu",
+    "model_tflops_per_gpu",
+    "mfu_ratio",
+    "hfu_ratio",
+    "bubble_ratio",
+    "gpu_busy_ratio",
+    "exposed_comm_ms.tp",
+    "exposed_comm_ms.cp",
+    "exposed_comm_ms.ep",
+    "exposed_comm_ms.pp",
+    "exposed_comm_ms.dp",
+    "hidden_comm_ms.dp",
+    "peak_memory_bytes",
+    "peak_reserved_bytes",
+    "peak_device_bytes",
+    "memory_capacity_bytes",
+    "fits",
+    "peak_memory_rank",
+    "bubble_over_ideal_ratio",
+    "bubble_span_ratio",
+    "samples_per_s",
+    "model_tflops_per_gpu_causal",
+    "step_time_low_ms",
+    "step_time_high_ms",
+    "step_time_mean_ms",
+    "step_time_p90_ms",
+    "updates_per_s",
+};
+
+std::size_t interest_in(const FigureDifference& figure) {
+    return static_cast<std::size_t>(std::find(figures_by_interest.begin(), figures_by_interest.end(), figure.key) -
+                                    figures_by_interest.begin());
+}
+
 }  // namespace
 
 std::string_view to_string(MatchLevel level) {
@@ -289,6 +327,9 @@ std::vector<FigureDifference> compare_figures(const Run& a, const Run& b) {
         const auto other = b.figures.find(key);
         if (other != b.figures.end()) figures.push_back({key, value, other->second});
     }
+    std::stable_sort(figures.begin(), figures.end(), [](const FigureDifference& x, const FigureDifference& y) {
+        return interest_in(x) < interest_in(y);
+    });
     return figures;
 }
 

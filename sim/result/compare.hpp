@@ -68,7 +68,8 @@ struct FigureDifference {
     double ratio() const { return a != 0.0 ? b / a : 0.0; }  ///< 0: not known
 };
 
-/// Figures that both runs have, by key.
+/// Figures that both runs have, what a plan is judged by first: step time, tokens per s, MFU, bubble, exposed
+/// communication, memory, then the rest; those of other programs last, by key.
 std::vector<FigureDifference> compare_figures(const Run& a, const Run& b);
 
 }  // namespace foreshard

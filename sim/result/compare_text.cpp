@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/prefixes.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -68,8 +70,7 @@ std::string waterfall_text(const Waterfall& w) {
 
 /// Memory in GiB.
 std::string figure_text(const std::string& key, double value) {
-    constexpr double gib = 1073741824.0;
-    return key.ends_with("_bytes") ? fmt::format("{:.2f} GiB", value / gib) : fmt::format("{:.6g}", value);
+    return key.ends_with("_bytes") ? fmt::format("{:.2f} GiB", value / gibi) : fmt::format("{:.6g}", value);
 }
 
 std::string figures_text(const std::vector<FigureDifference>& figures) {

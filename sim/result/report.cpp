@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/prefixes.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -122,11 +124,10 @@ void add_band(const Job& job, Summary& summary) {
 }
 
 void add_warnings(const Summary& summary, Report& report) {
-    constexpr double gib = 1024.0 * 1024.0 * 1024.0;
     if (summary.verdict != MemoryVerdict::tight) return;
     report.warnings.push_back(
         fmt::format("memory is tight: with fragmentation rank {} may need more than the {:.1f} GiB of the device",
-                    summary.peak_memory_rank, static_cast<double>(summary.memory_capacity) / gib));
+                    summary.peak_memory_rank, static_cast<double>(summary.memory_capacity) / gibi));
 }
 
 }  // namespace

@@ -23,38 +23,11 @@ struct Edge {
     Account account = Account::bubble;  ///< of compute
 };
 
+/// Of the passes that share the vocabulary, T goes backward.
 Account account_of(const SpanTable& spans, std::size_t span) {
-    switch (spans.kind[span]) {
-        case SpanKind::forward:
-            return Account::forward;
-        case SpanKind::backward:
-        case SpanKind::input_grad:
-            return Account::backward;
-        case SpanKind::weight_grad:
-            return Account::weight_grad;
-        case SpanKind::recompute:
-            return Account::recompute;
-        case SpanKind::vocabulary:
-            return span_name(spans, span).find('T') == std::string::npos ? Account::forward : Account::backward;
-        case SpanKind::optimizer:
-            return Account::optimizer;
-        case SpanKind::tp:
-            return Account::exposed_tp;
-        case SpanKind::cp:
-            return Account::exposed_cp;
-        case SpanKind::ep:
-            return Account::exposed_ep;
-        case SpanKind::p2p:
-            return Account::exposed_pp;
-        case SpanKind::dp:
-            return Account::exposed_dp;
-        case SpanKind::offload:
-            return Account::exposed_offload;
-        case SpanKind::host:
-        case SpanKind::other:
-            return Account::host;
-    }
-    return Account::host;
+    const bool backward =
+        spans.kind[span] == SpanKind::vocabulary && span_name(spans, span).find('T') != std::string::npos;
+    return backward ? Account::backward : account_of(spans.kind[span]);
 }
 
 /// -1: nothing that compute would wait for.
@@ -200,6 +173,39 @@ Account Sweep::now() const {
 }
 
 }  // namespace
+
+Account account_of(SpanKind kind) {
+    switch (kind) {
+        case SpanKind::forward:
+        case SpanKind::vocabulary:
+            return Account::forward;
+        case SpanKind::backward:
+        case SpanKind::input_grad:
+            return Account::backward;
+        case SpanKind::weight_grad:
+            return Account::weight_grad;
+        case SpanKind::recompute:
+            return Account::recompute;
+        case SpanKind::optimizer:
+            return Account::optimizer;
+        case SpanKind::tp:
+            return Account::exposed_tp;
+        case SpanKind::cp:
+            return Account::exposed_cp;
+        case SpanKind::ep:
+            return Account::exposed_ep;
+        case SpanKind::p2p:
+            return Account::exposed_pp;
+        case SpanKind::dp:
+            return Account::exposed_dp;
+        case SpanKind::offload:
+            return Account::exposed_offload;
+        case SpanKind::host:
+        case SpanKind::other:
+            return Account::host;
+    }
+    return Account::host;
+}
 
 std::vector<RankAccount> accounts_of(const SpanTable& spans) {
     const std::vector<CommSplit> splits = comm_splits(spans);

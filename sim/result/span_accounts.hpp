@@ -16,4 +16,7 @@ namespace foreshard {
 /// counts as host.
 std::vector<RankAccount> accounts_of(const SpanTable& spans);
 
+/// Where a kind of span counts while compute waits for it, or runs it; passes that share the vocabulary as forward.
+Account account_of(SpanKind kind);
+
 }  // namespace foreshard

@@ -1,7 +1,7 @@
 #include "sim/result/span_query.hpp"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -210,7 +210,7 @@ SpanUsers users_of(const SpanTable& spans) {
 
 std::vector<CommSplit> comm_splits(const SpanTable& spans) {
     std::vector<CommSplit> splits(spans.size());
-    std::map<std::int32_t, std::pair<Picoseconds, int>> shortest;  // per communication, with its participants
+    std::unordered_map<std::int32_t, std::pair<Picoseconds, int>> shortest;  // per communication, with its participants
     const auto length = [&](std::size_t s) { return spans.end[s] - spans.start[s]; };
     for (std::size_t s = 0; s < spans.comm.size(); ++s) {
         if (spans.comm[s] < 0) continue;

@@ -1,9 +1,9 @@
 #include "sim/result/spans.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <map>
-#include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -78,7 +78,6 @@ struct Piece {
     Picoseconds start = 0;
     Picoseconds end = 0;
     std::int32_t task = 0;
-    SpanLane lane = SpanLane::compute;
     SpanKind kind = SpanKind::other;
 };
 
@@ -88,6 +87,7 @@ public:
 
     SpanTable build() {
         number_chunks();
+        reserve();
         last_span_.assign(graph_.tasks.size(), none);
         first_span_.assign(graph_.tasks.size(), none);
         for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
@@ -100,21 +100,22 @@ public:
     }
 
 private:
-    /// All that decides a name but the micro-batch's number: whether there is one, the collective, part of a task or
-    /// not.
-    using NameKey = std::tuple<TaskKind, Pass, std::int32_t, bool, int, SpanKind, bool>;
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
     void number_chunks();
+    void reserve();
     void add_rank(int rank);
     void add_pieces_of(std::int32_t id);
     void add_part(std::int32_t id, Spent spent, Picoseconds end);
-    void add_rows(int rank);
+    void add_rows(int rank, SpanLane lane, std::vector<Piece>& pieces);
     void add_row(int rank, SpanLane lane, int overflow, const std::vector<Piece>& pieces);
-    void add_span(int rank, const Piece& piece);
+    void add_span(int rank, SpanLane lane, const Piece& piece);
+    std::vector<Piece>& pieces_of(SpanLane lane) { return pieces_[static_cast<std::size_t>(lane)]; }
+    std::uint64_t name_key(const Piece& piece, bool part_of_task) const;
     std::int32_t name_of(const Piece& piece, bool part_of_task);
     void connect();
-    std::vector<std::int32_t> own_inputs(std::int32_t id) const;
+    template <typename Visit>
+    void for_own_inputs(std::int32_t id, const Visit& visit) const;
     void add_inputs(std::int32_t id);
     void add_input(std::int32_t task) {
         if (last_span_[static_cast<std::size_t>(task)] == none) return;
@@ -130,12 +131,24 @@ private:
     const TaskGraph& graph_;
     const Timeline& timeline_;
     SpanTable table_;
-    std::vector<std::int16_t> chunk_of_;     ///< [rank * stages + stage]
-    std::vector<Piece> pieces_;              ///< of the rank at hand
-    std::vector<std::uint32_t> last_span_;   ///< per task: the span that ends it
-    std::vector<std::uint32_t> first_span_;  ///< per task: the span that starts it
-    std::map<NameKey, std::int32_t> name_ids_;
+    std::vector<std::int16_t> chunk_of_;                        ///< [rank * stages + stage]
+    std::array<std::vector<Piece>, span_lane_count> pieces_;    ///< of the rank at hand, by lane
+    std::vector<std::ptrdiff_t> row_of_;                        ///< per piece of the lane at hand
+    std::vector<Picoseconds> row_ends_;                         ///< per row of it
+    std::vector<std::uint32_t> last_span_;                      ///< per task: the span that ends it
+    std::vector<std::uint32_t> first_span_;                     ///< per task: the span that starts it
+    std::unordered_map<std::uint64_t, std::int32_t> name_ids_;  ///< by name_key
 };
+
+/// For a span a task; recomputation and exposed collectives add a few.
+void SpanBuilder::reserve() {
+    const std::size_t spans = graph_.tasks.size();
+    for (auto* column : {&table_.start, &table_.end}) column->reserve(spans);
+    for (auto* column : {&table_.stage, &table_.chunk, &table_.step}) column->reserve(spans);
+    for (auto* column : {&table_.microbatch, &table_.task, &table_.comm, &table_.name}) column->reserve(spans);
+    table_.kind.reserve(spans);
+    table_.inputs.reserve(2 * spans);
+}
 
 void SpanBuilder::number_chunks() {
     const std::size_t stages = graph_.stages.size();
@@ -165,7 +178,7 @@ void SpanBuilder::add_part(std::int32_t id, Spent spent, Picoseconds end) {
     const SpanKind kind = spent == Spent::exposed_tp   ? SpanKind::tp
                           : spent == Spent::exposed_cp ? SpanKind::cp
                                                        : SpanKind::ep;
-    pieces_.push_back({end - length, end, id, lane, kind});
+    pieces_of(lane).push_back({end - length, end, id, kind});
 }
 
 void SpanBuilder::add_pieces_of(std::int32_t id) {
@@ -175,9 +188,10 @@ void SpanBuilder::add_pieces_of(std::int32_t id) {
     Picoseconds start = timeline_.start[i];
     const Picoseconds end = timeline_.end[i];
     const Picoseconds recompute = part(id, Spent::recompute);
-    if (recompute > 0) pieces_.push_back({start, start + recompute, id, lane, SpanKind::recompute});
+    std::vector<Piece>& pieces = pieces_of(lane);
+    if (recompute > 0) pieces.push_back({start, start + recompute, id, SpanKind::recompute});
     start += recompute;
-    pieces_.push_back({start, end, id, lane, of_task(task)});
+    pieces.push_back({start, end, id, of_task(task)});
     Picoseconds at = end;
     for (const Spent spent : {Spent::exposed_ep, Spent::exposed_cp, Spent::exposed_tp}) {
         add_part(id, spent, at);
@@ -189,37 +203,38 @@ void SpanBuilder::add_rank(int rank) {
     const RankPlace& place = graph_.places[static_cast<std::size_t>(rank)];
     const std::string replica = place.replica >= 0 ? fmt::format(" dp {}", place.replica) : "";
     table_.ranks.push_back({rank, place.pp, place.replica, fmt::format("PP{}{}", place.pp, replica)});
-    pieces_.clear();
+    for (std::vector<Piece>& pieces : pieces_) pieces.clear();
     for (const Stream& stream : graph_.streams) {
         if (stream.rank != rank) continue;
         for (std::int32_t id = stream.first; id < stream.last; ++id) add_pieces_of(id);
     }
-    add_rows(rank);
+    for (std::size_t lane = 0; lane < pieces_.size(); ++lane)
+        add_rows(rank, static_cast<SpanLane>(lane), pieces_[lane]);
 }
 
-/// First fit per lane: a row for what runs side by side.
-void SpanBuilder::add_rows(int rank) {
+/// First fit: a row for what runs side by side.
+void SpanBuilder::add_rows(int rank, SpanLane lane, std::vector<Piece>& pieces) {
     const auto before = [](const Piece& a, const Piece& b) {
-        return a.lane != b.lane ? a.lane < b.lane : a.start != b.start ? a.start < b.start : a.end < b.end;
+        return a.start != b.start ? a.start < b.start : a.end < b.end;
     };
-    std::stable_sort(pieces_.begin(), pieces_.end(), before);
-    for (std::size_t first = 0; first < pieces_.size();) {
-        const SpanLane lane = pieces_[first].lane;
-        std::vector<std::vector<Piece>> rows;
-        for (; first < pieces_.size() && pieces_[first].lane == lane; ++first) {
-            const Piece& piece = pieces_[first];
-            const auto fits = [&](const std::vector<Piece>& row) { return row.back().end <= piece.start; };
-            const auto row = std::find_if(rows.begin(), rows.end(), fits);
-            if (row == rows.end()) {
-                rows.push_back({piece});
-            } else {
-                row->push_back(piece);
-            }
+    // A lane of one stream is in order as it comes.
+    if (!std::is_sorted(pieces.begin(), pieces.end(), before)) std::stable_sort(pieces.begin(), pieces.end(), before);
+    row_ends_.clear();
+    row_of_.clear();
+    for (const Piece& piece : pieces) {
+        const auto fits = [&](Picoseconds end) { return end <= piece.start; };
+        const auto found = std::find_if(row_ends_.begin(), row_ends_.end(), fits);
+        row_of_.push_back(found - row_ends_.begin());
+        if (found == row_ends_.end()) {
+            row_ends_.push_back(piece.end);
+        } else {
+            *found = piece.end;
         }
-        for (std::size_t r = 0; r < rows.size(); ++r) add_row(rank, lane, static_cast<int>(r), rows[r]);
     }
+    for (std::size_t row = 0; row < row_ends_.size(); ++row) add_row(rank, lane, static_cast<int>(row), pieces);
 }
 
+/// Those of the pieces that are in the row.
 void SpanBuilder::add_row(int rank, SpanLane lane, int overflow, const std::vector<Piece>& pieces) {
     SpanRow row;
     row.rank = rank;
@@ -227,17 +242,18 @@ void SpanBuilder::add_row(int rank, SpanLane lane, int overflow, const std::vect
     row.overflow = overflow;
     row.first = table_.size();
     row.name = overflow == 0 ? std::string(to_string(lane)) : fmt::format("{} {}", to_string(lane), overflow + 1);
-    for (const Piece& piece : pieces) add_span(rank, piece);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (row_of_[i] == overflow) add_span(rank, lane, pieces[i]);
+    }
     row.last = table_.size();
     table_.rows.push_back(std::move(row));
 }
 
-void SpanBuilder::add_span(int rank, const Piece& piece) {
+void SpanBuilder::add_span(int rank, SpanLane lane, const Piece& piece) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(piece.task)];
     const auto span = static_cast<std::uint32_t>(table_.size());
     const auto i = static_cast<std::size_t>(piece.task);
-    const bool part_of_task =
-        piece.kind == SpanKind::recompute || piece.lane != lane_of(graph_.stream_of(piece.task).lane);
+    const bool part_of_task = piece.kind == SpanKind::recompute || lane != lane_of(graph_.stream_of(piece.task).lane);
     if (!part_of_task) last_span_[i] = span;
     if (first_span_[i] == none || piece.kind == SpanKind::recompute) first_span_[i] = span;
     table_.start.push_back(piece.start);
@@ -256,12 +272,25 @@ void SpanBuilder::add_span(int rank, const Piece& piece) {
     table_.name.push_back(name_of(piece, part_of_task));
 }
 
+/// All that decides a name but the micro-batch's number: whether there is one, the collective, part of a task or not.
+std::uint64_t SpanBuilder::name_key(const Piece& piece, bool part_of_task) const {
+    const Task& task = graph_.tasks[static_cast<std::size_t>(piece.task)];
+    std::uint64_t key = static_cast<std::uint32_t>(task.stage);
+    const auto append = [&key](auto value) { key = key << 5U | static_cast<std::uint64_t>(value); };
+    append(task.kind);
+    append(task.pass);
+    append(piece.kind);
+    append(collective_of(task) + 1);
+    append(task.microbatch >= 0);
+    append(part_of_task);
+    return key;
+}
+
 /// Spans that differ in their micro-batch only share a name.
 std::int32_t SpanBuilder::name_of(const Piece& piece, bool part_of_task) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(piece.task)];
-    const NameKey key = {task.kind,           task.pass,  task.stage,  task.microbatch >= 0,
-                         collective_of(task), piece.kind, part_of_task};
-    const auto [found, added] = name_ids_.try_emplace(key, static_cast<std::int32_t>(table_.names.size()));
+    const auto [found, added] =
+        name_ids_.try_emplace(name_key(piece, part_of_task), static_cast<std::int32_t>(table_.names.size()));
     if (added) {
         std::string name = task_name(graph_, piece.task);
         if (task.microbatch >= 0) name.erase(name.find_last_not_of("0123456789") + 1);
@@ -272,31 +301,28 @@ std::int32_t SpanBuilder::name_of(const Piece& piece, bool part_of_task) {
 
 /// In-rank edges, and the task before in the same stream. Messages of a stream may start while earlier ones are still
 /// in flight.
-std::vector<std::int32_t> SpanBuilder::own_inputs(std::int32_t id) const {
+template <typename Visit>
+void SpanBuilder::for_own_inputs(std::int32_t id, const Visit& visit) const {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-    const auto first = graph_.deps.begin() + task.first_dep;
-    std::vector<std::int32_t> inputs(first, first + task.deps);
+    for (std::size_t d = 0; d < task.deps; ++d) visit(graph_.deps[task.first_dep + d]);
     const auto i = static_cast<std::size_t>(id);
-    const bool waited = graph_.stream_of(id).first < id && timeline_.end[i - 1] <= timeline_.start[i];
-    if (waited) inputs.push_back(id - 1);
-    return inputs;
+    if (graph_.stream_of(id).first < id && timeline_.end[i - 1] <= timeline_.start[i]) visit(id - 1);
 }
 
 /// A receive has its send. Others that meet in a communication start together: what the last of them waited for.
 void SpanBuilder::add_inputs(std::int32_t id) {
     const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
-    for (const std::int32_t input : own_inputs(id)) add_input(input);
+    for_own_inputs(id, [this](std::int32_t input) { add_input(input); });
     if (task.comm < 0) return;
     const auto members = graph_.members_of(task.comm);
     if (task.kind == TaskKind::recv && members.size() == 2) return add_input(members[0]);
     std::int32_t last = -1;
+    const auto keep_last = [&](std::int32_t input) {
+        const auto end_of = [this](std::int32_t of) { return timeline_.end[static_cast<std::size_t>(of)]; };
+        if (last < 0 || end_of(input) > end_of(last)) last = input;
+    };
     for (const std::int32_t member : members) {
-        if (member == id) continue;
-        for (const std::int32_t input : own_inputs(member)) {
-            const bool later = last < 0 || timeline_.end[static_cast<std::size_t>(input)] >
-                                               timeline_.end[static_cast<std::size_t>(last)];
-            if (later) last = input;
-        }
+        if (member != id) for_own_inputs(member, keep_last);
     }
     if (last >= 0) add_input(last);
 }
@@ -326,7 +352,8 @@ std::string_view to_string(SpanKind kind) {
 }
 
 std::string_view to_string(SpanLane lane) {
-    static constexpr std::array<std::string_view, 6> names = {"compute", "TP", "CP/EP", "p2p", "DP", "other"};
+    static constexpr std::array<std::string_view, span_lane_count> names = {"compute", "TP", "CP/EP",
+                                                                            "p2p",     "DP", "other"};
     return names[static_cast<std::size_t>(lane)];
 }
 

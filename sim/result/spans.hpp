@@ -37,6 +37,7 @@ bool is_compute(SpanKind kind);
 
 /// Part of a rank that a row shows.
 enum class SpanLane : std::uint8_t { compute, tp, cp_ep, p2p, dp, other };
+inline constexpr int span_lane_count = 6;
 std::string_view to_string(SpanLane lane);
 
 struct SpanRank {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/prefixes.hpp"
+
 namespace foreshard {
 
 namespace {
-
-constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 
 std::string digits(double value) {
     if (value >= 100.0) return fmt::format("{:.0f}", value);
@@ -26,7 +26,7 @@ std::string percent(double ratio) {
 }
 
 double in_gib(ByteCount bytes) {
-    return static_cast<double>(bytes) / gib;
+    return static_cast<double>(bytes) / gibi;
 }
 
 std::string gibibytes(ByteCount bytes) {

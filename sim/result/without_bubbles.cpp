@@ -12,10 +12,6 @@ namespace foreshard {
 
 namespace {
 
-Picoseconds& entry(RankAccount& account, Account kind) {
-    return account[static_cast<std::size_t>(kind)];
-}
-
 class Closer {
 public:
     explicit Closer(const Run& run) : old_(run.spans), busy_(run.spans.ranks.size(), 0) {}

@@ -37,7 +37,7 @@ std::vector<std::string> close_ids(std::string_view kind, const std::string& id)
     return close;
 }
 
-std::string flag_of(std::string_view kind) {
+std::string flag_of_kind(std::string_view kind) {
     if (kind == "plans") return "--job";
     if (kind == "software") return "--software";
     return "--" + std::string(kind.substr(0, kind.size() - 1));
@@ -82,7 +82,7 @@ CatalogueEntry find_in_catalogue(std::string_view kind, const std::string& id) {
     }
     const std::vector<std::string> close = close_ids(kind, id);
     const std::string hint = close.empty() ? std::string() : fmt::format("did you mean {}? ", fmt::join(close, ", "));
-    throw InputError(flag_of(kind), "",
+    throw InputError(flag_of_kind(kind), "",
                      fmt::format("'{}' is not in the catalogue of {}; {}'foreshard catalog {}' lists all, and a name "
                                  "with '/' or ending in .json is a file",
                                  id, kind, hint, kind));

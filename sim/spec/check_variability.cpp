@@ -36,7 +36,7 @@ void check_tp_overlap(const Job& job, Rules& rules) {
 }
 
 /// Their order of events is simulated apart, by a queue of equal learners.
-void check_parameter_server(const Job& job, Rules& rules) {
+void check_equal_learners(const Job& job, Rules& rules) {
     const ParallelPlan& plan = job.plan;
     if (!uses_parameter_server(plan)) return;
     if (plan.contention == Contention::off && !plan.no_symmetry && ranks_alike(plan.variability)) return;
@@ -51,7 +51,7 @@ void check_parameter_server(const Job& job, Rules& rules) {
 void check_variability(const Job& job, Rules& rules) {
     check_factors(job, rules);
     check_tp_overlap(job, rules);
-    check_parameter_server(job, rules);
+    check_equal_learners(job, rules);
 }
 
 }  // namespace foreshard

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/prefixes.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/json_specs.hpp"
 
@@ -12,8 +13,6 @@ namespace foreshard {
 namespace {
 
 constexpr double tera = 1e12;
-constexpr double giga = 1e9;
-constexpr double micro = 1e-6;
 
 /// Several precisions may run at one hardware peak: mxfp8 at fp8's, nvfp4 at fp4's.
 struct PeakKey {

@@ -1,13 +1,11 @@
 #include <array>
 
+#include "sim/prefixes.hpp"
 #include "sim/spec/json_specs.hpp"
 
 namespace foreshard {
 
 namespace {
-
-constexpr double milli = 1e-3;
-constexpr double micro = 1e-6;
 
 /// One table for reading and writing, so that the two cannot differ.
 template <class Owner, class T>

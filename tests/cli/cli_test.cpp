@@ -1,12 +1,11 @@
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
+
+#include "tests/support/program.hpp"
 
 // The program as scripts see it: exit codes, and what goes to which stream.
 
@@ -20,36 +19,12 @@ using ::testing::StartsWith;
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-    int code = -1;
-    std::string out;
-    std::string err;
-};
+using foreshard::test::Outcome;
+using foreshard::test::read_file;
 
-std::string read_file(const fs::path& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
-
-/// A folder of its own for every test, because tests run side by side.
-class Cli : public ::testing::Test {
+class Cli : public foreshard::test::ProgramTest {
 protected:
-    void SetUp() override {
-        const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-        folder_ = fs::path(::testing::TempDir()) / (std::string("foreshard_cli_") + test->name());
-        fs::create_directories(folder_);
-    }
-    void TearDown() override { fs::remove_all(folder_); }
-
-    Outcome run(const std::string& arguments) const {
-        const fs::path out = folder_ / "stdout";
-        const fs::path err = folder_ / "stderr";
-        const std::string command = std::string("'") + FORESHARD_PROGRAM + "' " + arguments + " >'" + out.string() +
-                                    "' 2>'" + err.string() + "'";
-        const int status = std::system(command.c_str());
-        return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, read_file(out), read_file(err)};
-    }
+    Cli() : ProgramTest(FORESHARD_PROGRAM) {}
 
     std::string write(const std::string& name, const std::string& text) const {
         const fs::path path = folder_ / name;
@@ -64,8 +39,6 @@ protected:
         EXPECT_THAT(outcome.err, AllOf(StartsWith("error: "), HasSubstr(message))) << arguments;
         EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b"))) << "no colour off a terminal";
     }
-
-    fs::path folder_;
 };
 
 constexpr const char* tiny = "simulate --model gpt-tiny --cluster dgx-a100-80g ";

@@ -23,6 +23,12 @@ QImage coarse(const QImage& image) {
     return result;
 }
 
+/// With a palette where that loses nothing.
+QImage compact(const QImage& image) {
+    const QImage indexed = image.convertToFormat(QImage::Format_Indexed8, Qt::AvoidDither);
+    return indexed.convertToFormat(image.format()) == image ? indexed : image;
+}
+
 /// The picture in grey, pixels that differ in red.
 QImage marked(const QImage& image, const QImage& golden, int& count) {
     QImage result = image.convertToFormat(QImage::Format_Grayscale8).convertToFormat(QImage::Format_RGB32);
@@ -42,7 +48,7 @@ void expectGolden(const QImage& image, const std::string& name, int most) {
     const QString file =
         QString::fromStdString(std::string(FORESHARD_SOURCE_DIR) + "/tests/golden/images/" + name + ".png");
     if (std::getenv("UPDATE_GOLDEN") != nullptr) {
-        coarse(image).convertToFormat(QImage::Format_Indexed8, Qt::AvoidDither).save(file, nullptr, 0);
+        compact(coarse(image)).save(file, nullptr, 0);
     }
     const QImage golden = QImage(file).convertToFormat(QImage::Format_RGB32);
     ASSERT_EQ(golden.size(), image.size()) << "no picture of this size in " << file.toStdString();

@@ -3,7 +3,9 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <atomic>
+#include <chrono>
 #include <future>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -22,7 +24,7 @@ JobRequest withTp(int tp) {
 }
 
 /// An outcome that says which request it is of.
-Outcome echo(const std::string& /*name*/, const JobRequest& request) {
+Outcome echo(const std::string& /*name*/, const JobRequest& request, const std::stop_token& /*stop*/ = {}) {
     Outcome outcome;
     outcome.error = std::to_string(*request.tp);
     return outcome;
@@ -30,7 +32,7 @@ Outcome echo(const std::string& /*name*/, const JobRequest& request) {
 
 TEST(JobRunner, EditsWithinTheDebounceAreOne) {
     std::atomic<int> calls = 0;
-    JobRunner runner([&](const std::string& name, const JobRequest& request) {
+    JobRunner runner([&](const std::string& name, const JobRequest& request, const std::stop_token&) {
         ++calls;
         return echo(name, request);
     });
@@ -49,7 +51,7 @@ TEST(JobRunner, StaleResultsAreDropped) {
     std::promise<void> begun;
     std::promise<void> release;
     std::shared_future<void> released = release.get_future().share();
-    JobRunner runner([&](const std::string& name, const JobRequest& request) {
+    JobRunner runner([&](const std::string& name, const JobRequest& request, const std::stop_token&) {
         if (*request.tp == 1) {
             begun.set_value();
             released.wait();
@@ -71,6 +73,58 @@ TEST(JobRunner, StaleResultsAreDropped) {
     EXPECT_GE(runner.dropped(), 1);
 }
 
+/// A simulation that works until it is stopped: 1 for the first request, at once for others.
+class UntilStopped {
+public:
+    Outcome operator()(const std::string& name, const JobRequest& request, const std::stop_token& stop) {
+        if (*request.tp != 1) return echo(name, request);
+        ++begun;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
+        while (!stop.stop_requested() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+        if (stop.stop_requested()) ++stopped;
+        return echo(name, request);
+    }
+    JobRunner::Simulate function() {
+        return [this](const std::string& name, const JobRequest& request, const std::stop_token& stop) {
+            return (*this)(name, request, stop);
+        };
+    }
+
+    std::atomic<int> begun = 0;
+    std::atomic<int> stopped = 0;
+};
+
+TEST(JobRunner, AStaleSimulationIsStopped) {
+    UntilStopped work;
+    JobRunner runner(work.function());
+    QSignalSpy finished(&runner, &JobRunner::finished);
+    runner.submit("plan", withTp(1));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return work.begun == 1; }, patience_ms));
+    runner.submit("plan", withTp(2));
+    ASSERT_TRUE(finished.wait(patience_ms));
+    EXPECT_EQ(work.stopped, 1);
+    EXPECT_EQ(runner.take()->error, "2");
+}
+
+TEST(JobRunner, ACancelledSimulationIsStopped) {
+    UntilStopped work;
+    JobRunner runner(work.function());
+    runner.submit("plan", withTp(1));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return work.begun == 1; }, patience_ms));
+    runner.cancel();
+    EXPECT_TRUE(QTest::qWaitFor([&] { return work.stopped == 1; }, patience_ms));
+}
+
+TEST(JobRunner, ItsEndStopsASimulation) {
+    UntilStopped work;
+    {
+        JobRunner runner(work.function());
+        runner.submit("plan", withTp(1));
+        ASSERT_TRUE(QTest::qWaitFor([&] { return work.begun == 1; }, patience_ms));
+    }
+    EXPECT_EQ(work.stopped, 1);
+}
+
 TEST(JobRunner, NothingIsDeliveredAfterCancel) {
     JobRunner runner(echo);
     QSignalSpy finished(&runner, &JobRunner::finished);
@@ -90,6 +144,15 @@ TEST(JobRunner, ARunnerMayGoWhileItWorks) {
         runner.submit("plan", withTp(i));
         QTest::qWait(JobRunner::debounce_ms);
     }
+}
+
+TEST(TryRequest, OneThatWasStoppedSaysNothing) {
+    std::stop_source stop;
+    stop.request_stop();
+    const Outcome outcome = tryRequest("a", load_job_request("gpt-tiny-pp4"), stop.get_token());
+    EXPECT_FALSE(outcome.document);
+    EXPECT_TRUE(outcome.broken.empty());
+    EXPECT_EQ(outcome.error, "");
 }
 
 TEST(TryRequest, BadInputAndBrokenRulesAreValues) {

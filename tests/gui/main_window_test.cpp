@@ -1,17 +1,11 @@
-#include "gui/app/main_window.hpp"
-
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QDropEvent>
-#include <QFile>
 #include <QImage>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPainter>
-#include <QSignalSpy>
-#include <QTemporaryDir>
-#include <QTest>
 #include <QUrl>
 
 #include <gmock/gmock.h>
@@ -20,54 +14,16 @@
 #include "gui/app/command_palette.hpp"
 #include "gui/app/help_text.hpp"
 #include "gui/app/kpi_strip.hpp"
-#include "gui/editor/plan_editor.hpp"
 #include "gui/timeline/timeline_view.hpp"
 #include "sim/json_report.hpp"
 #include "sim/result/span_query.hpp"
 #include "sim/spec/catalogue.hpp"
+#include "tests/gui/main_window_fixture.hpp"
 
 namespace foreshard::gui {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr int patience_ms = 60'000;
-
-class MainWindowTest : public testing::Test {
-protected:
-    MainWindowTest() : window_(MainWindow::Persistence::none) {
-        window_.resize(1200, 800);
-        window_.show();
-    }
-
-    void openPlan(const std::string& source) {
-        const std::size_t before = window_.workspace().size();
-        window_.open({.source = source});
-        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().size() > before; }, patience_ms));
-    }
-
-    /// Changes a field and waits for the answer.
-    void edit(const char* field, const char* text) {
-        QSignalSpy finished(&window_.runner(), &JobRunner::finished);
-        window_.editor().change(field, text);
-        ASSERT_TRUE(finished.wait(patience_ms));
-    }
-
-    QString file(const char* name) const { return folder_.filePath(name); }
-
-    static QByteArray contents(const QString& path) {
-        QFile read(path);
-        EXPECT_TRUE(read.open(QIODevice::ReadOnly)) << path.toStdString();
-        return read.readAll();
-    }
-
-    double stepOf(std::size_t index) const {
-        return to_milliseconds(window_.workspace().document(index).run.step_time);
-    }
-
-    QTemporaryDir folder_;
-    MainWindow window_;
-};
 
 /// The way of a user: open a plan, pin it, change the schedule, read the difference, export it.
 TEST_F(MainWindowTest, OpenEditCompareExport) {
@@ -182,40 +138,6 @@ TEST_F(MainWindowTest, FilesAreDropped) {
     EXPECT_TRUE(QTest::qWaitFor([&] { return window_.workspace().size() == 1; }, patience_ms));
 }
 
-TEST_F(MainWindowTest, ASessionComesBack) {
-    openPlan("gpt-tiny-pp4");
-    window_.pinBaseline();
-    edit("gbs", "32");
-    window_.setThemeKind(ThemeKind::dark);
-    window_.state().setVisible(1000, 2'000'000);
-    window_.saveSession(file("session.json"));
-
-    MainWindow other(MainWindow::Persistence::none);
-    other.openSession(file("session.json"));
-    EXPECT_TRUE(other.messages().messages().isEmpty()) << other.messages().messages().join('\n').toStdString();
-    ASSERT_EQ(other.workspace().size(), 2U);
-    for (std::size_t i = 0; i < 2; ++i) {
-        EXPECT_EQ(other.workspace().document(i).name, window_.workspace().document(i).name);
-        EXPECT_EQ(other.workspace().document(i).run.step_time, window_.workspace().document(i).run.step_time);
-    }
-    EXPECT_EQ(other.workspace().edited(), window_.workspace().edited());
-    EXPECT_EQ(other.views().timeline->mode(), TimelineMode::diff);
-    EXPECT_EQ(other.themeKind(), ThemeKind::dark);
-    EXPECT_EQ(other.state().begin(), 1000);
-    EXPECT_EQ(other.state().end(), 2'000'000);
-}
-
-TEST_F(MainWindowTest, AFailedSessionLeavesWhatWasOpen) {
-    openPlan("gpt-tiny-pp4");
-    QFile bad(file("bad.json"));
-    ASSERT_TRUE(bad.open(QIODevice::WriteOnly));
-    bad.write(R"({"schema": "foreshard.session", "schema_version": "1.0", "runs": [], "mode": "sideways"})");
-    bad.close();
-    window_.openSession(file("bad.json"));
-    EXPECT_EQ(window_.workspace().size(), 1U);
-    EXPECT_THAT(window_.messages().messages().join('\n').toStdString(), HasSubstr("sideways"));
-}
-
 TEST_F(MainWindowTest, TheInspectorExplainsASpanAndABubble) {
     openPlan("gpt3-175b-selene-64");
     const SpanTable& spans = window_.workspace().document(0).run.spans;
@@ -263,6 +185,19 @@ TEST_F(MainWindowTest, KeysReachTheTimelineFromAnywhere) {
     const Picoseconds before = window_.state().end() - window_.state().begin();
     QTest::keyClick(&window_, Qt::Key_W);
     EXPECT_LT(window_.state().end() - window_.state().begin(), before);
+}
+
+TEST_F(MainWindowTest, TheWindowFollowsTheApplicationsFont) {
+    const QFont before = QApplication::font();
+    QFont large = before;
+    large.setPointSizeF(2 * before.pointSizeF());
+    QApplication::setFont(large);
+    QApplication::processEvents();
+    EXPECT_EQ(window_.font().pointSizeF(), large.pointSizeF());
+    EXPECT_EQ(window_.views().kpis->font().pointSizeF(), large.pointSizeF());
+    QApplication::setFont(before);
+    QApplication::processEvents();
+    EXPECT_EQ(window_.font().pointSizeF(), before.pointSizeF());
 }
 
 TEST_F(MainWindowTest, FlagsAreCopied) {

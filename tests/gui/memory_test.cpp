@@ -1,9 +1,11 @@
 #include <QKeyEvent>
 #include <QTest>
+#include <cmath>
 
 #include <gmock/gmock.h>
 
 #include "gui/memory/memory_head.hpp"
+#include "gui/memory/memory_maximum.hpp"
 #include "gui/memory/memory_view.hpp"
 #include "tests/gui/golden_image.hpp"
 #include "tests/gui/view_runs.hpp"
@@ -73,6 +75,54 @@ TEST(MemoryCurve, HasAtMostTwoPointsPerPixelAndStaysInOrder) {
     EXPECT_TRUE(std::is_sorted(curve.begin(), curve.end(), [](const auto& a, const auto& b) { return a.x < b.x; }));
 }
 
+/// By definition: the largest of what every rank holds at any time of a pixel.
+ByteCount largestOf(const StepRun& run, const TimeAxis& axis, double pixel) {
+    ByteCount most = 0;
+    for (const RankMemory& memory : run.memory) {
+        for (std::size_t i = 0; i < memory.points.size(); ++i) {
+            const bool last = i + 1 == memory.points.size();
+            const double begin = axis.toPixel(memory.points[i].time);
+            const double end = last ? axis.width : axis.toPixel(memory.points[i + 1].time);
+            const bool there = std::floor(begin) == pixel || (begin < pixel + 1.0 && end > pixel);
+            if (there) most = std::max(most, total(stackOf(memory, memory.points[i])));
+        }
+    }
+    return most;
+}
+
+TEST(MemoryMaximum, IsTheLargestOfAllRanksInEveryPixel) {
+    for (const char* plan : {"gpt-tiny-pp4", "gpt3-175b-selene-64"}) {
+        const StepRun& run = catalogueRun(plan);
+        const Picoseconds step = run.spans.window_end - run.spans.window_begin;
+        for (const Picoseconds length : {step, step / 7}) {
+            const Picoseconds begin = run.spans.window_begin + (step - length) / 3;
+            const TimeAxis axis{begin, begin + length, 150.0};
+            const MaximumCurve curve = maximumCurve(run, axis);
+            ASSERT_EQ(curve.points.size(), curve.rank.size());
+            std::size_t at = 0;
+            for (int x = 0; x < 150; ++x) {
+                while (at + 1 < curve.points.size() && curve.points[at + 1].x <= x) ++at;
+                EXPECT_EQ(total(curve.points[at].stack), largestOf(run, axis, x)) << plan << " " << x;
+            }
+        }
+    }
+}
+
+TEST(MemoryMaximum, SaysWhoseItIs) {
+    const StepRun& run = catalogueRun("gpt3-175b-selene-64");
+    const RankMemory& first = run.memory.front();
+    const LargestRank largest = largestAt(run, first.peak_time);
+    EXPECT_EQ(largest.rank, 0);
+    EXPECT_EQ(largest.stack, peakStack(first));
+    for (const RankMemory& memory : run.memory) {
+        for (const MemoryPoint& point : memory.points) {
+            const LargestRank then = largestAt(run, point.time);
+            ASSERT_GE(total(then.stack), total(stackAt(memory, point.time)));
+            ASSERT_EQ(then.stack, stackAt(run.memory[static_cast<std::size_t>(then.rank)], point.time));
+        }
+    }
+}
+
 /// What is listed as live adds up to activations and buffers, but for the working set of the pass at the peak.
 TEST(MemoryPeak, ListsWhatIsLive) {
     const StepRun& run = catalogueRun("gpt3-175b-selene-64");
@@ -134,6 +184,18 @@ TEST_F(MemoryViewTest, MouseSharesTheCursorAndAClickChoosesTheLane) {
     const int high = view.chosenRank();
     QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, QPoint(600, 400));
     EXPECT_GT(view.chosenRank(), high);
+}
+
+TEST_F(MemoryViewTest, AClickOnTheMaximumChoosesTheRankThatHoldsMostThen) {
+    view.show();
+    view.chooseRank(5);
+    const MemoryScene scene{{&run}, ThemeKind::light, state.begin(), state.end(), {}, 5, 0};
+    const MemoryLayout layout = layoutMemory(*view.viewport(), view.viewport()->rect(), scene, LaneFit::readable);
+    const QPoint place = layout.maximum.center();
+    QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, place);
+    const Picoseconds time = layout.axis.toTime(place.x() - layout.lanes.left() - layout.gutter);
+    EXPECT_EQ(view.chosenRank(), largestAt(run, time).rank);
+    EXPECT_NE(view.chosenRank(), 5);
 }
 
 TEST_F(MemoryViewTest, BearsRunsWithoutMemoryAndNone) {

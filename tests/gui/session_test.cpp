@@ -17,6 +17,10 @@ TEST(Session, IsReadAsItWasWritten) {
     session.theme = "dark";
     session.begin = -5;
     session.end = 1'000'000'000'000;
+    session.runs.push_back({{.source = "r.json", .part = ReportPart::measurement}, true});
+    session.marks = {-7, 12};
+    session.pinnedRanks = {3};
+    session.expandedRanks = {0, 2};
     EXPECT_EQ(parseSession("s.json", sessionText(session)), session);
 }
 
@@ -37,6 +41,10 @@ TEST(Session, MessagesNameFileAndPlace) {
               std::string::npos);
     EXPECT_NE(
         message(R"({"schema": "foreshard.session", "schema_version": "1.0", "runs": [], "mod": "x"})").find("mod"),
+        std::string::npos);
+    EXPECT_NE(
+        message(R"({"schema": "foreshard.session", "schema_version": "1.0", "runs": [], "pinned_ranks": [1, -1]})")
+            .find("/pinned_ranks"),
         std::string::npos);
 }
 

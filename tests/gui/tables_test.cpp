@@ -109,6 +109,8 @@ TEST(CriticalPathView, ChoosingALineSelectsItsFirstSpan) {
     CriticalPathView view(state);
     const StepRun& run = catalogueRun("gpt-tiny-pp4");
     view.setRuns({&run});
+    EXPECT_TRUE(view.findChild<TableView*>()->table().rows.empty());  // nobody looks yet
+    view.show();
     view.findChild<TableView*>()->chooseRow(1);
     ASSERT_EQ(state.selection().kind, Selection::Kind::span);
     EXPECT_EQ(state.selection().span, pathParts(run)[1].firstSpan);

@@ -1,6 +1,11 @@
 #include "gui/theme.hpp"
 
+#include <QApplication>
+#include <QSignalSpy>
+
 #include <gtest/gtest.h>
+
+#include "tests/gui/timeline_fixture.hpp"
 
 namespace foreshard::gui {
 namespace {
@@ -55,6 +60,39 @@ TEST(Theme, ContrastIsThatOfWcag) {
 TEST(Theme, NamesAreChecked) {
     EXPECT_EQ(themeKind("high-contrast"), ThemeKind::high_contrast);
     EXPECT_THROW(themeKind("blue"), std::invalid_argument);
+}
+
+/// Sets the application's font size for a scope.
+class FontSize {
+public:
+    explicit FontSize(double points) : before_(QApplication::font()) {
+        QFont font = before_;
+        font.setPointSizeF(points);
+        QApplication::setFont(font);
+        QApplication::processEvents();
+    }
+    ~FontSize() { QApplication::setFont(before_); }
+
+private:
+    QFont before_;
+};
+
+TEST(Fonts, TheTimelineFollowsTheApplication) {
+    const foreshard::Run run = test::smallRun(4, 6);
+    test::ShownTimeline shown({&run});
+    QSignalSpy gutter(&shown.view, &TimelineView::gutterChanged);
+    const TimelineMetrics before = shown.view.frame().metrics;
+    const int rows = shown.view.frame().rows.top();
+    {
+        const FontSize large(18.0);
+        const TimelineMetrics after = shown.view.frame().metrics;
+        EXPECT_GT(after.text, before.text * 3 / 2);
+        EXPECT_GT(after.gutter, before.gutter * 3 / 2);
+        EXPECT_GT(shown.view.frame().rows.top(), rows);
+        ASSERT_FALSE(gutter.empty());
+        EXPECT_EQ(gutter.back()[0].toInt(), after.gutter);
+    }
+    EXPECT_EQ(shown.view.frame().metrics.text, before.text);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ ErrorSummary step_errors(const std::vector<PublishedRun>& runs, const JobChange&
     return summarise(errors);
 }
 
-void print(const char* name, const ErrorSummary& s) {
+void print_sharded(const char* name, const ErrorSummary& s) {
     fmt::print("{:<44} rows {:>3}  median {:.2f}  P90 {:.2f}  bias {:+.2f} %\n", name, s.rows, s.median_abs_pct,
                s.p90_abs_pct, s.bias_pct);
 }
@@ -48,7 +48,7 @@ protected:
 
 TEST_F(ShardedRuns, FsdpOnA100) {
     const ErrorSummary s = step_errors(runs_with({"mosaic-", "a100"}, {}));
-    print("llm-foundry FSDP, A100", s);
+    print_sharded("llm-foundry FSDP, A100", s);
     EXPECT_GE(s.rows, 80);
     EXPECT_LE(s.median_abs_pct, 5.0);
     EXPECT_LE(s.p90_abs_pct, 15.0);
@@ -56,7 +56,7 @@ TEST_F(ShardedRuns, FsdpOnA100) {
 
 TEST_F(ShardedRuns, FsdpOnH100) {
     const ErrorSummary s = step_errors(runs_with({"mosaic-", "h100"}, {"fp8"}));
-    print("llm-foundry FSDP, H100", s);
+    print_sharded("llm-foundry FSDP, H100", s);
     EXPECT_GE(s.rows, 50);
     EXPECT_LE(s.median_abs_pct, 4.0);
     EXPECT_LE(s.p90_abs_pct, 10.0);
@@ -64,11 +64,11 @@ TEST_F(ShardedRuns, FsdpOnH100) {
 
 TEST_F(ShardedRuns, InternLmScaling) {
     const ErrorSummary s = step_errors(runs_with({"internlm-"}, {}));
-    print("InternLM, as listed", s);
+    print_sharded("InternLM, as listed", s);
     EXPECT_EQ(s.rows, 54);
     EXPECT_LE(s.median_abs_pct, 8.0);
     const ErrorSummary node = step_errors(runs_with({"internlm-"}, {"zero1_-1"}));
-    print("InternLM, optimizer sharded in a node", node);
+    print_sharded("InternLM, optimizer sharded in a node", node);
     EXPECT_LE(node.median_abs_pct, 4.0);
     EXPECT_LE(node.p90_abs_pct, 8.0);
 }
@@ -77,14 +77,14 @@ TEST_F(ShardedRuns, InternLmScaling) {
 TEST_F(ShardedRuns, InternLmOverAllRanks) {
     const JobChange everywhere = [](Job& job) { job.plan.zero_shard_size = 0; };
     const ErrorSummary s = step_errors(runs_with({"internlm-", "zero1_-1"}, {}), everywhere);
-    print("InternLM, optimizer sharded over all ranks", s);
+    print_sharded("InternLM, optimizer sharded over all ranks", s);
     EXPECT_EQ(s.rows, 16);
     EXPECT_LE(s.median_abs_pct, 8.0);
 }
 
 TEST_F(ShardedRuns, ZeroThreeOfDeepSpeed) {
     const ErrorSummary s = step_errors(runs_with({"narayanan21-t2-zero3"}, {}));
-    print("DeepSpeed ZeRO-3, 175B and 530B, A100", s);
+    print_sharded("DeepSpeed ZeRO-3, 175B and 530B, A100", s);
     EXPECT_EQ(s.rows, 6);
     EXPECT_LE(s.median_abs_pct, 15.0);
 }

@@ -1,12 +1,10 @@
-#include <cstdlib>
+#include "tests/support/program.hpp"
+
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 #include "tests/support/schema.hpp"
 
@@ -20,43 +18,17 @@ using ::testing::Not;
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-    int code = -1;
-    std::string out;
-    std::string err;
-};
-
-std::string read_file(const fs::path& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-}
+using foreshard::test::Outcome;
+using foreshard::test::read_file;
 
 constexpr const char* tiny = "--model gpt-tiny --num-layers 4 --seq-length 16 --gbs 4 ";
 
-/// A folder of its own for every test, because tests run side by side.
-class RunProgram : public ::testing::Test {
+class RunProgram : public foreshard::test::ProgramTest {
 protected:
-    void SetUp() override {
-        const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-        folder_ = fs::path(::testing::TempDir()) / (std::string("foreshard_run_") + test->name());
-        fs::create_directories(folder_);
-    }
-    void TearDown() override { fs::remove_all(folder_); }
-
-    Outcome run(const std::string& arguments, const std::string& launcher = "") const {
-        const fs::path out = folder_ / "stdout";
-        const fs::path err = folder_ / "stderr";
-        const std::string command = launcher + "'" + FORESHARD_RUN_PROGRAM + "' " + arguments + " >'" + out.string() +
-                                    "' 2>'" + err.string() + "'";
-        const int status = std::system(command.c_str());
-        return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, read_file(out), read_file(err)};
-    }
+    RunProgram() : ProgramTest(FORESHARD_RUN_PROGRAM) {}
 
     std::string file(const std::string& name) const { return (folder_ / name).string(); }
     nlohmann::json json(const std::string& name) const { return nlohmann::json::parse(read_file(folder_ / name)); }
-
-    fs::path folder_;
 };
 
 TEST_F(RunProgram, ChecksAPlanAndReportsIt) {

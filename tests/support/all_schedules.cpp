@@ -57,4 +57,27 @@ std::vector<std::pair<int, int>> schedule_shapes() {
     return shapes;
 }
 
+CommProgram program_of(const Schedule& schedule, const DryRun& run) {
+    CommProgram program;
+    for (int r = 0; r < schedule.ranks; ++r) {
+        std::vector<CommStep>& steps = program.ranks.emplace_back();
+        const std::vector<Action>& list = schedule.actions[r];
+        std::size_t next = 0;
+        const auto compute_until = [&](Picoseconds key) {
+            while (next < list.size() && (run.start[r][next] < key || (next > 0 && list[next - 1].fused_with_next))) {
+                steps.push_back({to_string(list[next++]), {}});
+            }
+        };
+        for (const Message& m : run.messages) {
+            if (m.from_rank != r && m.to_rank != r) continue;
+            compute_until(m.key);
+            const std::string tag =
+                (m.forward ? "f" : "b") + std::to_string(m.to_stage) + "." + std::to_string(m.microbatch);
+            steps.push_back({"", {{m.from_rank == r, m.from_rank == r ? m.to_rank : m.from_rank, tag}}});
+        }
+        compute_until(run.makespan + 1);
+    }
+    return program;
+}
+
 }  // namespace foreshard::test

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "sim/plan/comm_program.hpp"
+#include "sim/plan/dry_run.hpp"
 #include "sim/plan/schedules.hpp"
 
 namespace foreshard::test {
@@ -12,5 +14,9 @@ std::vector<Schedule> all_schedules(int p, int m);
 
 /// Shapes (p, m) around the places where schedules change: m below, at and above p and 2p.
 std::vector<std::pair<int, int>> schedule_shapes();
+
+/// Steps of every rank in the dry run's global message order, each message alone, before the first action that starts
+/// at or after its key. A fused unit is one step.
+CommProgram program_of(const Schedule& schedule, const DryRun& run);
 
 }  // namespace foreshard::test

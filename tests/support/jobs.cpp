@@ -5,6 +5,8 @@
 #include <random>
 #include <stdexcept>
 
+#include <gtest/gtest.h>
+
 #include "sim/error.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
@@ -131,6 +133,17 @@ Job any_plan(std::uint64_t seed) {
 std::string data_folder() {
     const char* folder = std::getenv("FORESHARD_DATA");
     return folder != nullptr ? folder : "";
+}
+
+void expect_refused(const JobRequest& request, const std::string& flag, const std::string& reason) {
+    try {
+        resolve(request);
+        ADD_FAILURE() << flag << " was accepted";
+    } catch (const InputError& error) {
+        const std::string what = error.what();
+        EXPECT_NE(what.find(flag), std::string::npos) << what;
+        EXPECT_NE(what.find(reason), std::string::npos) << what;
+    }
 }
 
 }  // namespace foreshard::test

@@ -24,6 +24,9 @@ Job any_plan(std::uint64_t seed);
 /// Resolves and checks; fails the calling test (and throws) when a rule is broken.
 Job valid_job(const JobRequest& request);
 
+/// Fails the calling test unless resolve() refuses the request, with both texts in its reason.
+void expect_refused(const JobRequest& request, const std::string& flag, const std::string& reason);
+
 /// The tables of published figures, or empty when FORESHARD_DATA is not set.
 std::string data_folder();
 

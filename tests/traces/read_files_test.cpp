@@ -52,11 +52,11 @@ nlohmann::json small_report() {
 }
 
 TEST(ReadReport, TellsFiguresThatChanged) {
-    nlohmann::json json = small_report();
-    const double step = json["summary"]["step_time_ms"];
-    const ReadReport before = parse_report("r.json", json.dump());
-    json["summary"]["mfu_ratio"] = 0.5;
-    const ReadReport after = parse_report("r.json", json.dump());
+    nlohmann::json report = small_report();
+    const double step = report["summary"]["step_time_ms"];
+    const ReadReport before = parse_report("r.json", report.dump());
+    report["summary"]["mfu_ratio"] = 0.5;
+    const ReadReport after = parse_report("r.json", report.dump());
     const std::vector<std::string> lines = mismatches(after, before.figures);
     ASSERT_EQ(lines.size(), 1U);
     EXPECT_THAT(lines.front(), HasSubstr("mfu_ratio is 0.5 in the report"));
@@ -64,10 +64,10 @@ TEST(ReadReport, TellsFiguresThatChanged) {
 }
 
 TEST(ReadReport, FillsUpMeasuredTimesThatDoNotSum) {
-    nlohmann::json json = small_report();
-    json["measured"] = {{"n", 20}, {"step_time_min_ms", 1.0}};
-    json["summary"]["step_time_ms"] = json["summary"]["step_time_ms"].get<double>() + 1.0;
-    const ReadReport read = parse_report("r.json", json.dump());
+    nlohmann::json report = small_report();
+    report["measured"] = {{"n", 20}, {"step_time_min_ms", 1.0}};
+    report["summary"]["step_time_ms"] = report["summary"]["step_time_ms"].get<double>() + 1.0;
+    const ReadReport read = parse_report("r.json", report.dump());
     EXPECT_EQ(read.source, RunSource::measured);
     EXPECT_EQ(read.figures.at("measured.n"), 20.0);
     const foreshard::Run run = run_of(read);
@@ -78,9 +78,9 @@ TEST(ReadReport, FillsUpMeasuredTimesThatDoNotSum) {
     EXPECT_THAT(mismatches(read, {{"step_time_ms", 0.0}}), IsEmpty());
 }
 
-void expect_refused(const nlohmann::json& json, const std::string& place) {
+void expect_refused(const nlohmann::json& report, const std::string& place) {
     try {
-        parse_report("r.json", json.dump());
+        parse_report("r.json", report.dump());
         FAIL() << place;
     } catch (const InputError& error) {
         EXPECT_THAT(error.what(), HasSubstr(place));
@@ -88,18 +88,18 @@ void expect_refused(const nlohmann::json& json, const std::string& place) {
 }
 
 TEST(ReadReport, NamesThePlaceOfWhatIsWrong) {
-    nlohmann::json json = small_report();
-    json["ranks"][1]["time_ms"]["bubble"] = -1.0;
-    expect_refused(json, "/ranks/1/time_ms/bubble");
-    json = small_report();
-    json["summary"].erase("step_time_ms");
-    expect_refused(json, "/summary/step_time_ms");
-    json = small_report();
-    json["job"]["plan"]["pp"] = "two";
-    expect_refused(json, "/plan/pp");
-    json = small_report();
-    json["schema_version"] = "2.0";
-    expect_refused(json, "version '2.0' is not known");
+    nlohmann::json report = small_report();
+    report["ranks"][1]["time_ms"]["bubble"] = -1.0;
+    expect_refused(report, "/ranks/1/time_ms/bubble");
+    report = small_report();
+    report["summary"].erase("step_time_ms");
+    expect_refused(report, "/summary/step_time_ms");
+    report = small_report();
+    report["job"]["plan"]["pp"] = "two";
+    expect_refused(report, "/plan/pp");
+    report = small_report();
+    report["schema_version"] = "2.0";
+    expect_refused(report, "version '2.0' is not known");
     EXPECT_THROW(parse_report("r.json", "{"), UnreadableFile);
 }
 

@@ -14,6 +14,7 @@
 #include "sim/error.hpp"
 #include "sim/result/compare.hpp"
 #include "sim/result/span_query.hpp"
+#include "sim/stop.hpp"
 #include "tests/support/jobs.hpp"
 #include "tests/support/runs.hpp"
 #include "traces/chrome_trace.hpp"
@@ -183,6 +184,16 @@ TEST(ReadTrace, RefusesWhatIsNoTrace) {
     EXPECT_THROW(read_trace("/nowhere/trace.json"), UnreadableFile);
     EXPECT_THROW(parse_trace("t", with_events(R"({"ph":"X","ts":0,"dur":1},{"ph":"X","ts":1,"dur":1})"), {1, 1000}),
                  UnreadableFile);
+}
+
+TEST(ReadTrace, StopsWhenAsked) {
+    std::stop_source stop;
+    TraceLimits limits;
+    limits.stop = stop.get_token();
+    const std::string text = with_events(R"({"ph":"X","ts":0,"dur":1,"name":"F0"})");
+    EXPECT_EQ(parse_trace("t", text, limits).spans.size(), 1U);
+    stop.request_stop();
+    EXPECT_THROW(parse_trace("t", text, limits), Stopped);
 }
 
 TEST(ReadTrace, OpensCompressedFiles) {

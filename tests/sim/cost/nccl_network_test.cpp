@@ -22,10 +22,10 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr CollectiveKind all_reduce = CollectiveKind::all_reduce;
-constexpr CollectiveKind all_gather = CollectiveKind::all_gather;
-constexpr std::array tuned_kinds = {all_reduce, all_gather, CollectiveKind::reduce_scatter};
-constexpr std::array all_kinds = {all_reduce, all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all};
+constexpr std::array tuned_kinds = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter};
+constexpr std::array all_kinds = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                  CollectiveKind::reduce_scatter, CollectiveKind::all_to_all};
 
 struct Box {
     explicit Box(const std::string& id, const std::string& profile = "megatron-core-te")
@@ -107,10 +107,10 @@ TEST(NcclNetwork, MeasuredFitsAreTheTimeInsideANode) {
 /// The only fits of GB200 are of four ranks; 72 have 2.5 times NCCL's latency (NVLS 25 us against Ring LL 10.2 us).
 TEST(NcclNetwork, FitsOfOtherSizesAreMovedByNcclsLatency) {
     const Box box("gb200-nvl72");
-    const CollectiveFit* fit = nearest_fit(box.cluster, all_reduce, 72);
+    const CollectiveFit* fit = nearest_fit(box.cluster, CollectiveKind::all_reduce, 72);
     ASSERT_NE(fit, nullptr);
     EXPECT_EQ(fit->ranks, 4);
-    EXPECT_NEAR(box.time(all_reduce, 1e-6, {72, 72, 1}).value, fit->base.value * 25.0 / 10.2, 1e-8);
+    EXPECT_NEAR(box.time(CollectiveKind::all_reduce, 1e-6, {72, 72, 1}).value, fit->base.value * 25.0 / 10.2, 1e-8);
 }
 
 /// A large ring moves 2(n-1)/n of the message at the slower of NICs and links.
@@ -119,36 +119,39 @@ TEST(NcclNetwork, LargeMessagesAreBoundByNicsOrLinks) {
     const Box a100("dgx-a100-80g");
     const double ratio = a100.software.numbers.network_bandwidth_ratio;
     const double nics = size * 2.0 * 31.0 / 32.0 / (8 * 25e9 * ratio);
-    EXPECT_NEAR(a100.time(all_reduce, size, {32, 8, 4}).value, nics, 0.01 * nics);
+    EXPECT_NEAR(a100.time(CollectiveKind::all_reduce, size, {32, 8, 4}).value, nics, 0.01 * nics);
     const double one_nic = size * 2.0 * 15.0 / 16.0 / (25e9 * ratio);
-    EXPECT_NEAR(a100.time(all_reduce, size, {16, 1, 16}).value, one_nic, 0.01 * one_nic);
+    EXPECT_NEAR(a100.time(CollectiveKind::all_reduce, size, {16, 1, 16}).value, one_nic, 0.01 * one_nic);
     Box fast("dgx-a100-80g");
     fast.cluster.inter_node->bandwidth = BytesPerSecond(200e9);
     const NcclNetwork network(fast.cluster, fast.software);
-    const CommTime links = network.collective(all_reduce, Bytes(size), {32, 8, 4});
-    const double by_links = size * 2.0 * 31.0 / 32.0 / nearest_fit(fast.cluster, all_reduce, 8)->bandwidth.value;
+    const CommTime links = network.collective(CollectiveKind::all_reduce, Bytes(size), {32, 8, 4});
+    const double by_links =
+        size * 2.0 * 31.0 / 32.0 / nearest_fit(fast.cluster, CollectiveKind::all_reduce, 8)->bandwidth.value;
     EXPECT_NEAR(links.total().value, by_links, 0.01 * by_links);
     EXPECT_THAT(links.limit, HasSubstr("NVLink 230 GB/s"));
 }
 
 /// NCCL's latencies: Tree LL over 2 nodes of DGX A100 25.2 us, Ring LL over 16 nodes of DGX H100 159 us (all-gather).
 TEST(NcclNetwork, SmallMessagesAcrossNodesTakeNcclsLatency) {
-    EXPECT_NEAR(Box("dgx-a100-80g").time(all_reduce, 8, {16, 8, 2}).value, 25.2e-6, 0.1e-6);
-    EXPECT_NEAR(Box("dgx-h100").time(all_gather, 8, {128, 8, 16}).value, 159.1e-6, 0.1e-6);
+    EXPECT_NEAR(Box("dgx-a100-80g").time(CollectiveKind::all_reduce, 8, {16, 8, 2}).value, 25.2e-6, 0.1e-6);
+    EXPECT_NEAR(Box("dgx-h100").time(CollectiveKind::all_gather, 8, {128, 8, 16}).value, 159.1e-6, 0.1e-6);
 }
 
 TEST(NcclNetwork, LimitsNameAlgorithmProtocolAndBound) {
     const Box h100("dgx-h100");
-    EXPECT_EQ(h100.limit(all_reduce, 1e9, {8, 8, 1}),
+    EXPECT_EQ(h100.limit(CollectiveKind::all_reduce, 1e9, {8, 8, 1}),
               "NVLS Simple, 16 channels, NVLink 481 GB/s (nvlink4-h100 fit of 8 ranks)");
-    EXPECT_EQ(h100.limit(all_reduce, 1e3, {8, 8, 1}),
+    EXPECT_EQ(h100.limit(CollectiveKind::all_reduce, 1e3, {8, 8, 1}),
               "Ring LL, 24 channels, latency 16 us (nvlink4-h100 fit of 8 ranks)");
     const Box a100("dgx-a100-80g");
-    EXPECT_EQ(a100.limit(all_reduce, 1e9, {8, 8, 1}),
+    EXPECT_EQ(a100.limit(CollectiveKind::all_reduce, 1e9, {8, 8, 1}),
               "Ring Simple, 24 channels, NVLink 230 GB/s (nvlink3-a100 fit of 8 ranks)");
-    EXPECT_EQ(a100.limit(all_reduce, 1e3, {16, 8, 2}), "Tree LL, 16 channels over 2 nodes, latency 25 us");
-    EXPECT_THAT(a100.limit(all_reduce, 1e9, {16, 8, 2}), HasSubstr("Ring Simple, 16 channels over 2 nodes, NICs "));
-    EXPECT_THAT(Box("l40s-pcie").limit(all_reduce, 1e9, {8, 8, 1}),
+    EXPECT_EQ(a100.limit(CollectiveKind::all_reduce, 1e3, {16, 8, 2}),
+              "Tree LL, 16 channels over 2 nodes, latency 25 us");
+    EXPECT_THAT(a100.limit(CollectiveKind::all_reduce, 1e9, {16, 8, 2}),
+                HasSubstr("Ring Simple, 16 channels over 2 nodes, NICs "));
+    EXPECT_THAT(Box("l40s-pcie").limit(CollectiveKind::all_reduce, 1e9, {8, 8, 1}),
                 HasSubstr("Ring Simple, 2 channels, PCIe 15.0 GB/s"));
     EXPECT_THAT(a100.limit(CollectiveKind::all_to_all, 1e9, {8, 8, 1}), HasSubstr("pairwise sends"));
 }
@@ -164,7 +167,7 @@ TEST(NcclNetwork, SendRecvRampsUpOverNvlink) {
 }
 
 TEST(NcclNetwork, AGroupOfOneNeedsNoTime) {
-    EXPECT_EQ(Box("dgx-h100").time(all_reduce, 1e9, {}), Seconds());
+    EXPECT_EQ(Box("dgx-h100").time(CollectiveKind::all_reduce, 1e9, {}), Seconds());
 }
 
 /// Measured times (nccl-tests, 512 B to 512 MiB, 2 to 8 ranks), not part of the repository.
@@ -183,8 +186,9 @@ std::vector<Measured> read_measured(const std::string& system, const std::string
         std::stringstream cut(line);
         for (std::string cell; std::getline(cut, cell, ',');) cells.push_back(cell);
         if (cells.size() < 9 || cells[0] != system || cells[1] != version || cells[5] != "half") continue;
-        const std::map<std::string, CollectiveKind> kinds = {
-            {"all_reduce", all_reduce}, {"all_gather", all_gather}, {"reduce_scatter", CollectiveKind::reduce_scatter}};
+        const std::map<std::string, CollectiveKind> kinds = {{"CollectiveKind::all_reduce", CollectiveKind::all_reduce},
+                                                             {"CollectiveKind::all_gather", CollectiveKind::all_gather},
+                                                             {"reduce_scatter", CollectiveKind::reduce_scatter}};
         const auto kind = kinds.find(cells[4]);
         if (kind == kinds.end()) continue;
         rows.push_back({kind->second, std::stoi(cells[6]), std::stod(cells[7]), std::stod(cells[8]) * 1e-6});

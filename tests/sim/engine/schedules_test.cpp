@@ -12,18 +12,18 @@
 namespace foreshard {
 namespace {
 
-struct Shape {
+struct PipelineShape {
     int p;
     int m;
 };
 
 /// Valid for every schedule.
-const std::vector<Shape>& shapes() {
-    static const std::vector<Shape> all = {{2, 4}, {2, 8}, {4, 8}, {4, 12}, {6, 12}, {8, 16}};
+const std::vector<PipelineShape>& shapes() {
+    static const std::vector<PipelineShape> all = {{2, 4}, {2, 8}, {4, 8}, {4, 12}, {6, 12}, {8, 16}};
     return all;
 }
 
-Job job_of(ScheduleKind kind, Shape s, StageTimes::Stage t, Picoseconds hop = 0) {
+Job job_of(ScheduleKind kind, PipelineShape s, StageTimes::Stage t, Picoseconds hop = 0) {
     return test::timed_job(kind, s.p, s.m, traits_of(kind).chunks, t.forward, t.input_grad, t.weight_grad, hop);
 }
 
@@ -39,7 +39,7 @@ void for_each_kind(Use use) {
 TEST(Schedules, TheEngineTakesAsLongAsTheDataflow) {
     for_each_kind([](const ScheduleTraits& traits) {
         if (traits.asynchronous) return;
-        for (const Shape& s : shapes()) {
+        for (const PipelineShape& s : shapes()) {
             for (const StageTimes::Stage& t : {StageTimes::Stage{1, 1, 1}, {2, 3, 1}, {70, 50, 110}}) {
                 for (const Picoseconds hop : {Picoseconds{0}, Picoseconds{2}}) {
                     const Job job = job_of(traits.kind, s, t, hop);
@@ -63,7 +63,7 @@ TEST(Schedules, TheEngineTakesAsLongAsTheDataflow) {
 TEST(Schedules, SkewIsFreeOverSeveralSteps) {
     for (const ScheduleKind kind : {ScheduleKind::one_f_one_b, ScheduleKind::zb_h1, ScheduleKind::zb_h2,
                                     ScheduleKind::zb_1p, ScheduleKind::zb_2p, ScheduleKind::zb_v}) {
-        for (const Shape& s : {Shape{2, 6}, Shape{4, 12}, Shape{8, 24}}) {
+        for (const PipelineShape& s : {PipelineShape{2, 6}, PipelineShape{4, 12}, PipelineShape{8, 24}}) {
             Job job = job_of(kind, s, {10, 10, 10});
             const DryRun run = dry_run(make_schedule(job), {job.stage_times->stages, 0});
             EXPECT_EQ(evaluate(job).timeline.step_time(), run.makespan);
@@ -88,7 +88,8 @@ TEST(Schedules, SkewedStepsWithOptimizerKeepTheOrderOfSchedules) {
 /// micro-batch.
 TEST(Schedules, AsynchronousPipelinesRunAtTheSlowestStage) {
     for (const ScheduleKind kind : {ScheduleKind::pipedream, ScheduleKind::pipedream_2bw}) {
-        for (const Shape& s : {Shape{2, 1}, Shape{2, 4}, Shape{4, 3}, Shape{4, 8}, Shape{8, 7}, Shape{8, 32}}) {
+        for (const PipelineShape& s : {PipelineShape{2, 1}, PipelineShape{2, 4}, PipelineShape{4, 3},
+                                       PipelineShape{4, 8}, PipelineShape{8, 7}, PipelineShape{8, 32}}) {
             Job job = job_of(kind, s, {2, 3, 1});
             Evaluation e = evaluate(job);
             EXPECT_EQ(e.timeline.step_time(), s.m * 6) << s.p << " " << s.m;

@@ -59,31 +59,6 @@ TEST(AllSchedules, SurviveTheirFile) {
     });
 }
 
-/// Steps of every rank in the dry run's global message order, each message alone, before the first action that starts
-/// at or after its key. A fused unit is one step.
-CommProgram program_of(const Schedule& schedule, const DryRun& run) {
-    CommProgram program;
-    for (int r = 0; r < schedule.ranks; ++r) {
-        std::vector<CommStep>& steps = program.ranks.emplace_back();
-        const std::vector<Action>& list = schedule.actions[r];
-        std::size_t next = 0;
-        const auto compute_until = [&](Picoseconds key) {
-            while (next < list.size() && (run.start[r][next] < key || (next > 0 && list[next - 1].fused_with_next))) {
-                steps.push_back({to_string(list[next++]), {}});
-            }
-        };
-        for (const Message& m : run.messages) {
-            if (m.from_rank != r && m.to_rank != r) continue;
-            compute_until(m.key);
-            const std::string tag =
-                (m.forward ? "f" : "b") + std::to_string(m.to_stage) + "." + std::to_string(m.microbatch);
-            steps.push_back({"", {{m.from_rank == r, m.from_rank == r ? m.to_rank : m.from_rank, tag}}});
-        }
-        compute_until(run.makespan + 1);
-    }
-    return program;
-}
-
 /// Makespan when every rank has one in-order communication stream beside compute: a message is exchanged when both
 /// ends' earlier messages are, and takes no time.
 class OneStream {
@@ -159,7 +134,7 @@ TEST(AllSchedules, MessagesInTheDryRunsOrderNeverHangAndLoseNoTime) {
         PassCosts costs = unit_costs(schedule.stages);
         for (std::size_t s = 0; s < costs.stages.size(); ++s) costs.stages[s].forward += static_cast<int>(s) % 2;
         const DryRun run = dry_run(schedule, costs);
-        const CommProgram program = program_of(schedule, run);
+        const CommProgram program = test::program_of(schedule, run);
         const CommFault fault = check_rendezvous(program);
         EXPECT_EQ(fault.kind, CommFault::Kind::none) << fault.message;
         EXPECT_EQ(check_in_order_pairs(program).kind, CommFault::Kind::none);

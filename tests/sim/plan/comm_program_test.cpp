@@ -11,6 +11,7 @@
 #include "sim/error.hpp"
 #include "sim/plan/dry_run.hpp"
 #include "sim/plan/schedule.hpp"
+#include "tests/support/all_schedules.hpp"
 
 namespace foreshard {
 namespace {
@@ -142,38 +143,13 @@ TEST(CommProgram, RefusesMalformedStepsAndNamesThem) {
     }
 }
 
-/// Sends and receives of every rank in the dry run's message order, each operation alone: a message before the first
-/// action that starts at or after its key. A fused unit is one step.
-CommProgram lower(const Schedule& schedule, const DryRun& run) {
-    CommProgram program;
-    for (int r = 0; r < schedule.ranks; ++r) {
-        std::vector<CommStep>& steps = program.ranks.emplace_back();
-        std::size_t next = 0;
-        const std::vector<Action>& list = schedule.actions[r];
-        const auto compute_until = [&](Picoseconds key) {
-            while (next < list.size() && (run.start[r][next] < key || (next > 0 && list[next - 1].fused_with_next))) {
-                steps.push_back({to_string(list[next++]), {}});
-            }
-        };
-        for (const Message& m : run.messages) {
-            if (m.from_rank != r && m.to_rank != r) continue;
-            compute_until(m.key);
-            const std::string tag =
-                (m.forward ? "f" : "b") + std::to_string(m.to_stage) + "." + std::to_string(m.microbatch);
-            steps.push_back({"", {{m.from_rank == r, m.from_rank == r ? m.to_rank : m.from_rank, tag}}});
-        }
-        compute_until(run.makespan + 1);
-    }
-    return program;
-}
-
 TEST(CommProgram, DryRunOrderNeverHangs) {
     for (int p : {1, 2, 3, 4, 8}) {
         for (int groups : {1, 2, 4}) {
             const int m = p * groups;
             for (const Schedule& schedule : {naive_schedule(p, m), gpipe_schedule(p, m), one_f_one_b_schedule(p, m),
                                              interleaved_schedule(p, m, 2, p), interleaved_schedule(p, m, 3, p)}) {
-                const CommProgram program = lower(schedule, dry_run(schedule, unit_costs(schedule.stages)));
+                const CommProgram program = test::program_of(schedule, dry_run(schedule, unit_costs(schedule.stages)));
                 const CommFault fault = check_rendezvous(program);
                 EXPECT_EQ(fault.kind, Kind::none) << schedule.name << " p=" << p << " m=" << m << ": " << fault.message;
                 EXPECT_EQ(check_in_order_pairs(program).kind, Kind::none);

@@ -45,7 +45,7 @@ Outcome outcome(const Schedule& schedule, const PassCosts& costs) {
     return {run.makespan - ideal, longest_rank_span(run) - ideal, run.peak_in_flight, run.peak_in_flight_to_input_grad};
 }
 
-int most(const std::vector<int>& peaks) {
+int largest(const std::vector<int>& peaks) {
     return *std::max_element(peaks.begin(), peaks.end());
 }
 
@@ -89,7 +89,7 @@ TEST(ScheduleForms, InterleavedWithLargerGroupsHidesLatencyAtThePriceOfMemory) {
             EXPECT_EQ(extra(p), 2 * (p * v - 1));
             EXPECT_EQ(extra(2 * p), 2 * (p - 1));
             const auto peak = [&](int group) {
-                return most(outcome(interleaved_schedule(p, 4 * p, v, group), even(p * v, t)).peak);
+                return largest(outcome(interleaved_schedule(p, 4 * p, v, group), even(p * v, t)).peak);
             };
             EXPECT_EQ(peak(2 * p) - peak(p), std::min((v - 1) * p, 4 * p * v - peak(p)));
         }
@@ -201,10 +201,10 @@ TEST(ScheduleForms, ControllableMemoryV) {
             const Outcome half = outcome(v_half_schedule(p, m), unit_costs(2 * p));
             const Picoseconds even_form = p == 2 ? 1 : 3 * p - 7;
             EXPECT_EQ(half.span_bubble, p % 2 == 0 ? even_form : 3 * p - 4) << p << " " << m;
-            EXPECT_EQ(most(half.peak), 2 * ((p + 2) / 2));
+            EXPECT_EQ(largest(half.peak), 2 * ((p + 2) / 2));
             const Outcome least = outcome(v_min_schedule(p, m), unit_costs(2 * p));
             EXPECT_EQ(least.span_bubble, p % 3 == 0 ? 4 * p - 7 : 4 * p - 5) << p << " " << m;
-            EXPECT_EQ(most(least.peak), 2 * ((p + 4) / 3));
+            EXPECT_EQ(largest(least.peak), 2 * ((p + 4) / 3));
         }
     }
     EXPECT_EQ(outcome(v_min_schedule(8, 32), even(16, {2, 3, 1})).span_bubble, 252);

@@ -35,7 +35,7 @@ int extra_in_flight(VocabularySplit split, int p) {
     return 0;
 }
 
-std::string row(const Schedule& schedule, int rank) {
+std::string vocabulary_row(const Schedule& schedule, int rank) {
     std::string text;
     for (const Action& a : schedule.actions[rank]) text += (text.empty() ? "" : " ") + to_string(a);
     return text;
@@ -92,20 +92,20 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Vocabulary,
 
 TEST(VocabularySchedule, TwoBarriersOnTwoRanks) {
     const Schedule schedule = vocabulary_schedule(2, 4, VocabularySplit::two_barriers);
-    EXPECT_EQ(row(schedule, 0), "0F0 0F1 0S0 0F2 0T0 0S1 0F3 0T1 0S2 0B0 0T2 0S3 0B1 0T3 0B2 0B3");
-    EXPECT_EQ(row(schedule, 1), "1F0 1S0 1F1 1T0 1S1 1F2 1B0 1T1 1S2 1F3 1B1 1T2 1S3 1B2 1T3 1B3");
+    EXPECT_EQ(vocabulary_row(schedule, 0), "0F0 0F1 0S0 0F2 0T0 0S1 0F3 0T1 0S2 0B0 0T2 0S3 0B1 0T3 0B2 0B3");
+    EXPECT_EQ(vocabulary_row(schedule, 1), "1F0 1S0 1F1 1T0 1S1 1F2 1B0 1T1 1S2 1F3 1B1 1T2 1S3 1B2 1T3 1B3");
 }
 
 TEST(VocabularySchedule, OneBarrierLeavesTheLastWeightGradientToTheEnd) {
     const Schedule schedule = vocabulary_schedule(2, 3, VocabularySplit::one_barrier);
-    EXPECT_EQ(row(schedule, 0), "0F0 0F1 0S0 0F2 0T0 0S1 0B0 0T1 0S2 0B1 0B2 0T2");
-    EXPECT_EQ(row(schedule, 1), "1F0 1S0 1F1 1B0 1T0 1S1 1F2 1B1 1T1 1S2 1B2 1T2");
+    EXPECT_EQ(vocabulary_row(schedule, 0), "0F0 0F1 0S0 0F2 0T0 0S1 0B0 0T1 0S2 0B1 0B2 0T2");
+    EXPECT_EQ(vocabulary_row(schedule, 1), "1F0 1S0 1F1 1B0 1T0 1S1 1F2 1B1 1T1 1S2 1B2 1T2");
 }
 
 TEST(VocabularySchedule, AllRanksRunSAndTBetweenTheLastForwardAndTheFirstBackward) {
     const Schedule schedule = vocabulary_schedule(2, 1, VocabularySplit::two_barriers);
     const DryRun run = dry_run(schedule, vocabulary_costs(2, 4, 8, 1, 2));
-    EXPECT_EQ(row(schedule, 1), "1F0 1S0 1T0 1B0");
+    EXPECT_EQ(vocabulary_row(schedule, 1), "1F0 1S0 1T0 1B0");
     EXPECT_EQ(run.start[1], (std::vector<Picoseconds>{4, 8, 9, 11}));
     EXPECT_EQ(run.start[0], (std::vector<Picoseconds>{0, 8, 9, 19}));
 }
@@ -117,9 +117,9 @@ TEST(VocabularySchedule, OneBarrierListsDeadlockUnderTwo) {
 }
 
 TEST(VocabularySchedule, FaultsAreNamed) {
-    const Schedule good = vocabulary_schedule(2, 2, VocabularySplit::two_barriers);
+    const Schedule valid = vocabulary_schedule(2, 2, VocabularySplit::two_barriers);
     const auto fault_after = [&](auto change) {
-        Schedule schedule = good;
+        Schedule schedule = valid;
         change(schedule.actions[0]);
         return find_fault(schedule);
     };
@@ -135,7 +135,7 @@ TEST(VocabularySchedule, FaultsAreNamed) {
                   std::swap(*at(list, Pass::vocab_forward), *at(list, Pass::vocab_backward));
               }).find("0T0 comes before its S"),
               std::string::npos);
-    Schedule unsplit = good;
+    Schedule unsplit = valid;
     unsplit.vocabulary.reset();
     EXPECT_NE(find_fault(unsplit).find("only a vocabulary-parallel schedule"), std::string::npos);
 }

@@ -78,6 +78,20 @@ TEST_P(AnyPair, ARunAgainstItselfDiffersByNothing) {
     for (const FigureDifference& figure : compare_figures(a, a)) EXPECT_EQ(figure.difference(), 0.0);
 }
 
+TEST(CompareFigures, BeginWithWhatAPlanIsJudgedBy) {
+    foreshard::Run run = test::any_run(3);
+    run.figures["a.figure.of.another.program"] = 1.0;
+    std::vector<std::string> keys;
+    for (const FigureDifference& figure : compare_figures(run, run)) keys.push_back(figure.key);
+    ASSERT_EQ(keys.size(), run.figures.size());
+    EXPECT_EQ(keys.front(), "step_time_ms");
+    EXPECT_EQ(keys.back(), "a.figure.of.another.program");
+    const auto place = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) - keys.begin(); };
+    const char* const order[] = {"step_time_ms", "tokens_per_s",       "mfu_ratio",
+                                 "bubble_ratio", "exposed_comm_ms.dp", "peak_memory_bytes"};
+    for (std::size_t i = 1; i < std::size(order); ++i) EXPECT_LT(place(order[i - 1]), place(order[i])) << order[i];
+}
+
 TEST_P(AnyPair, SwappingTheRunsTurnsEveryDifference) {
     const foreshard::Run a = test::any_run(GetParam());
     const foreshard::Run b = test::any_run(GetParam() + 1000);

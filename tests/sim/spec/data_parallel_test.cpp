@@ -12,10 +12,11 @@
 namespace foreshard {
 namespace {
 
+using test::expect_refused;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-JobRequest llama(const std::string& kind = "ddp") {
+JobRequest replicated_llama(const std::string& kind = "ddp") {
     JobRequest request;
     request.model = "llama2-7b";
     request.cluster = "dgx-a100-80g";
@@ -23,16 +24,6 @@ JobRequest llama(const std::string& kind = "ddp") {
     request.gpus = 8;
     request.gbs = 32;
     return request;
-}
-
-void expect_refused(const JobRequest& request, const std::string& flag, const std::string& reason) {
-    try {
-        resolve(request);
-        ADD_FAILURE() << flag << " was accepted";
-    } catch (const InputError& error) {
-        EXPECT_THAT(error.what(), HasSubstr(flag));
-        EXPECT_THAT(error.what(), HasSubstr(reason));
-    }
 }
 
 void expect_broken(const JobRequest& request, const std::string& field) {
@@ -43,26 +34,26 @@ void expect_broken(const JobRequest& request, const std::string& field) {
 }
 
 TEST(DataParallelOptions, FsdpIsStageThreeOrTwo) {
-    EXPECT_EQ(resolve(llama("fsdp2")).plan.zero_stage, 3);
-    EXPECT_TRUE(resolve(llama("fsdp2")).plan.sync_every_microbatch);
-    JobRequest kept = llama("fsdp1");
+    EXPECT_EQ(resolve(replicated_llama("fsdp2")).plan.zero_stage, 3);
+    EXPECT_TRUE(resolve(replicated_llama("fsdp2")).plan.sync_every_microbatch);
+    JobRequest kept = replicated_llama("fsdp1");
     kept.zero = 2;
     EXPECT_FALSE(resolve(kept).plan.reshard_after_forward);
-    JobRequest flag = llama("fsdp1");
+    JobRequest flag = replicated_llama("fsdp1");
     flag.reshard_after_forward = false;
     EXPECT_EQ(resolve(flag).plan.zero_stage, 2);
     flag.zero = 3;
     expect_refused(flag, "--zero", "leave one of the two");
     kept.zero = 1;
     expect_refused(kept, "--zero", "contradicts FSDP");
-    JobRequest both = llama("fsdp2");
+    JobRequest both = replicated_llama("fsdp2");
     both.use_distributed_optimizer = true;
     expect_refused(both, "--use-distributed-optimizer", "leave it out");
 }
 
 /// torchtitan: with a pipeline, parameters are kept over micro-batches and gradients reduced once.
 TEST(DataParallelOptions, FsdpInAPipelineKeepsParameters) {
-    JobRequest request = llama("fsdp2");
+    JobRequest request = replicated_llama("fsdp2");
     request.pp = 2;
     const Job job = resolve(request);
     EXPECT_TRUE(check(job).empty());
@@ -72,7 +63,7 @@ TEST(DataParallelOptions, FsdpInAPipelineKeepsParameters) {
 
 TEST(DataParallelOptions, ZeroTwoAndThreeDoNotGoWithAPipeline) {
     for (const int stage : {2, 3}) {
-        JobRequest request = llama();
+        JobRequest request = replicated_llama();
         request.pp = 2;
         request.zero = stage;
         expect_broken(request, "zero, pp");
@@ -80,13 +71,13 @@ TEST(DataParallelOptions, ZeroTwoAndThreeDoNotGoWithAPipeline) {
 }
 
 TEST(DataParallelOptions, ShardsDivideTheReplicas) {
-    JobRequest request = llama("hsdp");
+    JobRequest request = replicated_llama("hsdp");
     EXPECT_EQ(shard_size(resolve(request).plan), 8);
     request.fsdp_shard_size = 3;
     expect_broken(request, "fsdp_shard_size");
     request.fsdp_shard_size = 4;
     EXPECT_TRUE(check(resolve(request)).empty());
-    JobRequest zero = llama();
+    JobRequest zero = replicated_llama();
     zero.zero = 1;
     zero.zero_shard_size = 5;
     expect_broken(zero, "zero_shard_size");
@@ -94,7 +85,7 @@ TEST(DataParallelOptions, ShardsDivideTheReplicas) {
 
 /// InternLM's hybrid ZeRO keeps optimizer shards in a node.
 TEST(DataParallelOptions, AProfileMayKeepShardsInANode) {
-    JobRequest request = llama();
+    JobRequest request = replicated_llama();
     request.software = "internlm";
     request.gpus = 64;
     request.gbs = 64;
@@ -106,7 +97,7 @@ TEST(DataParallelOptions, AProfileMayKeepShardsInANode) {
 
 TEST(DataParallelOptions, OneProcessStaysOnOneHost) {
     for (const char* kind : {"dp", "mirrored"}) {
-        JobRequest request = llama(kind);
+        JobRequest request = replicated_llama(kind);
         EXPECT_TRUE(check(resolve(request)).empty()) << kind;
         request.gpus = 16;
         expect_broken(request, "data_parallel, gpus");
@@ -117,31 +108,32 @@ TEST(DataParallelOptions, OneProcessStaysOnOneHost) {
 }
 
 TEST(DataParallelOptions, OptionsBelongToTheirKind) {
-    JobRequest request = llama();
+    JobRequest request = replicated_llama();
     request.cycle_time_ms = 5.0;
     expect_refused(request, "--cycle-time-ms", "belongs to horovod");
-    request = llama();
+    request = replicated_llama();
     request.fsdp_shard_size = 4;
     expect_refused(request, "--fsdp-shard-size", "belongs to");
-    request = llama("local-sgd");
+    request = replicated_llama("local-sgd");
     request.softsync = 2;
     expect_refused(request, "--softsync", "async-sgd");
-    request = llama("async-sgd");
+    request = replicated_llama("async-sgd");
     request.softsync = 9;
     expect_broken(request, "softsync");
-    request = llama("horovod");
+    request = replicated_llama("horovod");
     request.zero = 1;
     expect_broken(request, "zero, data_parallel");
-    request = llama("mirrored");
+    request = replicated_llama("mirrored");
     request.overlap_grad_reduce = true;
     expect_refused(request, "--overlap-grad-reduce", "after backward");
 }
 
 TEST(DataParallelOptions, EveryDefaultIsNamed) {
-    EXPECT_THAT(resolve(llama("horovod")).assumptions, Contains(HasSubstr("cycle_time_ms not given: 1")));
-    EXPECT_THAT(resolve(llama("hsdp")).assumptions, Contains(HasSubstr("fsdp_shard_size not given: 8, one node")));
-    EXPECT_THAT(resolve(llama("local-sgd")).assumptions, Contains(HasSubstr("local_steps not given: 100")));
-    JobRequest request = llama();
+    EXPECT_THAT(resolve(replicated_llama("horovod")).assumptions, Contains(HasSubstr("cycle_time_ms not given: 1")));
+    EXPECT_THAT(resolve(replicated_llama("hsdp")).assumptions,
+                Contains(HasSubstr("fsdp_shard_size not given: 8, one node")));
+    EXPECT_THAT(resolve(replicated_llama("local-sgd")).assumptions, Contains(HasSubstr("local_steps not given: 100")));
+    JobRequest request = replicated_llama();
     request.software = "torch-ddp";
     EXPECT_THAT(resolve(request).assumptions, Contains(HasSubstr("bucket_mb not given: 1 MiB, then 25 MiB")));
 }

@@ -5,18 +5,17 @@
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/job_request.hpp"
 #include "sim/spec/schedule_kinds.hpp"
+#include "tests/support/jobs.hpp"
 
 namespace foreshard {
 
 namespace {
 
-using ::testing::AllOf;
+using test::expect_refused;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::Property;
-using ::testing::Throws;
 
 JobRequest request_of(const std::string& model, const std::string& cluster) {
     JobRequest request;
@@ -27,11 +26,6 @@ JobRequest request_of(const std::string& model, const std::string& cluster) {
 
 JobRequest llama() {
     return request_of("llama2-7b", "dgx-a100-80g");
-}
-
-void expect_refused(const JobRequest& request, const std::string& flag, const std::string& reason) {
-    EXPECT_THAT([&] { resolve(request); }, Throws<InputError>(AllOf(Property(&InputError::what, HasSubstr(flag)),
-                                                                    Property(&InputError::what, HasSubstr(reason)))));
 }
 
 /// What `change` does to a request that is sound without it.
