@@ -21,14 +21,19 @@ endfunction()
 
 function(foreshard_compile_options target)
     target_compile_features(${target} PUBLIC cxx_std_20)
-    target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow)
+    set(options -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow)
     # GCC 12 at -O3 sees overlaps in "text" + std::string that are none (GCC bug 105651).
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+    list(APPEND options $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
     # No fused multiply-add where the source has none: reports are the same on every machine and build type.
-    target_compile_options(${target} PRIVATE -ffp-contract=off)
+    list(APPEND options -ffp-contract=off)
+    # nvcc hands on what is for the host compiler, and has warnings of its own.
+    set(cuda_options -Xcompiler=-Wall,-Wextra)
     if(FORESHARD_WERROR)
-        target_compile_options(${target} PRIVATE -Werror)
+        list(APPEND options -Werror)
+        list(APPEND cuda_options -Werror=all-warnings -Xcompiler=-Werror)
     endif()
+    target_compile_options(${target} PRIVATE
+        "$<$<COMPILE_LANGUAGE:CXX>:${options}>" "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
 endfunction()
 
 # foreshard_optional_part(FOLDER SWITCH [package...]): adds FOLDER when SWITCH is ON, or AUTO and the package (arguments

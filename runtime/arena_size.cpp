@@ -160,7 +160,8 @@ ByteCount most_held(const TaskGraph& graph, const BufferPlan& plan, int simulate
 
 ByteCount arena_bytes(const Job& job, const TaskGraph& graph, int simulated_rank, ElementType type) {
     const ByteCount planned = most_held(graph, plan_buffers(job, graph), simulated_rank);
-    const auto scale = static_cast<ByteCount>(element_bytes(type) / element_bytes(ElementType::fp32));
+    // A run in fp64 has a plan in fp32; plans of other types count their own elements.
+    const ByteCount scale = type == ElementType::fp64 ? 2 : 1;
     return planned * scale / 4 * 5 + rounding;
 }
 

@@ -59,7 +59,26 @@ void scores_grad(UnitRun& run) {
     run.drop(Slot::qkv);
 }
 
+void flash(UnitRun& run) {
+    const AttentionShape& shape = run.rank.attention;
+    const Tensor out = run.make(Slot::context, run.tokens(), run.rank.shapes.query);
+    run.device().flash_attention(shape, run.tensor(Slot::qkv), out,
+                                 run.make_state(Slot::log_sum, shape.score_rows(), 1));
+}
+
+void flash_grad(UnitRun& run) {
+    const Tensor qkv = run.tensor(Slot::qkv);
+    const Tensor dqkv = run.make(Slot::grad_qkv, qkv.rows, qkv.columns);
+    run.device().flash_attention_grad(run.rank.attention, qkv, run.tensor(Slot::context), run.tensor(Slot::log_sum),
+                                      run.tensor(Slot::grad_context), dqkv);
+    run.drop(Slot::grad_context);
+    run.drop(Slot::log_sum);
+    run.drop(Slot::qkv);
+}
+
 constexpr NamedKernel kernels[] = {
+    {"flash_attention", flash},
+    {"flash_attention_grad", flash_grad},
     {"positions", positions},
     {"positions_grad", positions_grad},
     {"attention_scores", scores},

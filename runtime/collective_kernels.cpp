@@ -8,22 +8,21 @@ namespace {
 constexpr Channel channel{Axis::tp, Lane::compute};
 
 void all_reduce(UnitRun& run, Slot slot) {
-    run.rank.transport.all_reduce(channel, run.rank.tp_group, {run.state[slot].span(), run.device().type()},
-                                  Reduction::sum);
+    run.rank.transport.all_reduce(channel, run.rank.tp_group, run.elements(slot), Reduction::sum);
 }
 
 /// (t, h) of every rank to (T, h).
 void all_gather(UnitRun& run, Slot from, Slot to) {
     Buffer all(run.rank.pool, MemoryKind::activations, run.tokens(), run.hidden());
-    run.rank.transport.all_gather(channel, run.rank.tp_group, run.state[from].span(), all.span());
+    run.rank.transport.all_gather(channel, run.rank.tp_group, run.state[from].span(), {all.span(), all.tensor().type});
     run.state[to] = std::move(all);
 }
 
 /// (T, h) to its sum's (t, h), in place of it.
 void reduce_scatter(UnitRun& run, Slot slot) {
     Buffer mine(run.rank.pool, MemoryKind::activations, run.shard_tokens(), run.hidden());
-    const ElementType type = run.device().type();
-    run.rank.transport.reduce_scatter(channel, run.rank.tp_group, {run.state[slot].span(), type}, {mine.span(), type});
+    run.rank.transport.reduce_scatter(channel, run.rank.tp_group, run.elements(slot),
+                                      {mine.span(), mine.tensor().type});
     run.state[slot] = std::move(mine);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -73,8 +74,16 @@ public:
         : std::runtime_error("out of memory: no room for a tensor of " + std::to_string(bytes) + " bytes") {}
 };
 
-/// Kernels work on row-major matrices of one element type. T tokens are rows. Gradients of parameters are added to what
-/// is there, everything else is overwritten. Calls from several threads may run at a time.
+/// Whether the times of tasks are taken.
+enum class Recording : std::uint8_t { on, off };
+
+/// Kernels work on row-major matrices. T tokens are rows. Activations, their gradients and weights are of type();
+/// gradients of parameters, moments, master weights and statistics (of norms and softmax) of state_type(). Gradients of
+/// parameters are added to what is there, everything else is overwritten.
+///
+/// A device that blocks may be called from several threads at a time. One that runs behind is called from one thread:
+/// calls return at once and go to the queue chosen last, which works in order; spans of ids are copied before a call
+/// returns; memory is released to those who are given it later on, with the order between queues kept.
 class Device {
 public:
     Device() = default;
@@ -82,7 +91,33 @@ public:
     Device& operator=(const Device&) = delete;
     virtual ~Device() = default;
 
+    /// Of activations and weights.
     virtual ElementType type() const = 0;
+    ElementType state_type() const { return state_type_of(type()); }
+    virtual MathMode math() const { return MathMode::exact; }
+
+    virtual bool runs_behind() const { return false; }
+    /// What is issued until end_run belongs together, e.g. to one captured graph; it begins and ends on queue 0.
+    virtual void begin_run(Recording /*recording*/) {}
+    /// Returns when all that was issued is done.
+    virtual void end_run() {}
+    /// The queue of the calls that follow. 0 is for compute; the work of others is placed first when both are waiting.
+    virtual void use_queue(int /*queue*/) {}
+    /// The queue in use, as in arena.hpp; 0 where calls are done when they return.
+    virtual int queue() const { return 0; }
+    /// What is issued on the queue in use from now on starts behind all that was issued on the other.
+    virtual void await(int /*queue*/) {}
+    /// Sets a mark behind all that was issued on the queue in use; marks are numbers from 0 on, and may be set again.
+    virtual void record(int /*mark*/) {}
+    /// What is issued on the queue in use from now on starts behind the mark.
+    virtual void wait(int /*mark*/) {}
+    /// Takes the time when the queue in use gets here; indices from 0 on.
+    virtual void stamp(int index) = 0;
+    /// Of all indices of the run that ended last, on the host's clock.
+    virtual std::vector<std::chrono::steady_clock::time_point> stamps(int count) = 0;
+    /// What is issued until leave() is called so in the timelines of profilers.
+    virtual void enter(const std::string& /*name*/) {}
+    virtual void leave() {}
 
     /// A range of memory, of which tensors get parts (memory_pool.hpp). @throws OutOfMemory
     virtual std::byte* allocate(std::size_t bytes) = 0;
@@ -92,15 +127,16 @@ public:
     virtual void permit(std::byte* /*data*/, std::size_t /*bytes*/) {}
     /// Bytes to leave behind every tensor, so that a use beyond its end is seen.
     virtual std::size_t gap() const { return 0; }
-    /// The queue that kernels of the calling thread go to, as in arena.hpp. 0 where kernels are done when they return.
-    virtual int queue() const { return 0; }
-    /// Kernels of the calling thread's queue from now on run after those that `queue` has now.
-    virtual void await(int /*queue*/) {}
+    /// Tensors of any type. store and load block, and are not for use inside a run.
     virtual void store(Tensor to, std::span<const double> values) = 0;
     virtual std::vector<double> load(Tensor from) const = 0;
     virtual void fill(Tensor to, double value) = 0;
+    /// Types may differ.
     virtual void copy(Tensor from, Tensor to) = 0;
+    /// Of one type.
     virtual void add(Tensor from, Tensor to) = 0;
+    /// The first element becomes twice itself and one: a fault on purpose.
+    virtual void spoil(Tensor tensor) = 0;
 
     /// y(T, n) = x(T, k) w(n, k)^T + bias(1, n).
     virtual void linear(Tensor x, Affine w, Tensor y) = 0;
@@ -133,6 +169,13 @@ public:
     /// Query and key columns of dqkv.
     virtual void attention_scores_grad(const AttentionShape& shape, Tensor qkv, Tensor dscores, Tensor dqkv) = 0;
 
+    /// Attention without the score matrix. log_sum(sequences heads seq, 1), of the state's type, is the logarithm of
+    /// the sum of exp(score) over the keys that a query sees.
+    virtual void flash_attention(const AttentionShape& shape, Tensor qkv, Tensor context, Tensor log_sum) = 0;
+    /// All columns of dqkv.
+    virtual void flash_attention_grad(const AttentionShape& shape, Tensor qkv, Tensor context, Tensor log_sum,
+                                      Tensor dcontext, Tensor dqkv) = 0;
+
     /// y(T, f) of x(T, f), or of x(T, 2f) for swiglu.
     virtual void activation(ActivationKind kind, Tensor x, Tensor y) = 0;
     /// dx may be dy where the widths are equal.
@@ -154,17 +197,19 @@ public:
     virtual void softmax_rescale(Tensor maximum, Tensor logits, SoftmaxParts parts) = 0;
     /// Exponentials become probabilities: divided by the sums of all ranks.
     virtual void softmax_divide(Tensor sum, Tensor logits) = 0;
-    /// Sum over learnt tokens of log(sum) + maximum - target.
-    virtual double cross_entropy(std::span<const std::int32_t> targets, SoftmaxParts parts) const = 0;
+    /// loss(1, 1), of fp64, += scale sum over learnt tokens of log(sum) + maximum - target.
+    virtual void cross_entropy(std::span<const std::int32_t> targets, SoftmaxParts parts, double scale,
+                               Tensor loss) = 0;
     /// In place: probabilities to scale (probability - 1[target]), 0 for tokens that are not learnt.
     virtual void cross_entropy_grad(std::span<const std::int32_t> targets, VocabularyPart part, double scale,
                                     Tensor probabilities) = 0;
 
-    /// AdamW (Loshchilov and Hutter, arXiv 1711.05101, as in torch.optim.AdamW), element by element.
-    virtual void adamw(const AdamStep& step, Tensor gradient, Tensor first_moment, Tensor second_moment,
-                       Tensor weight) = 0;
-    /// weight -= learning_rate gradient.
-    virtual void sgd(double learning_rate, Tensor gradient, Tensor weight) = 0;
+    /// AdamW (Loshchilov and Hutter, arXiv 1711.05101, as in torch.optim.AdamW), element by element. All are of
+    /// state_type() but the copy of the new weight in type(), which may be none.
+    virtual void adamw(const AdamStep& step, Tensor gradient, Tensor first_moment, Tensor second_moment, Tensor weight,
+                       Tensor copy) = 0;
+    /// weight -= learning_rate gradient; the copy as above.
+    virtual void sgd(double learning_rate, Tensor gradient, Tensor weight, Tensor copy) = 0;
 };
 
 }  // namespace foreshard::runtime

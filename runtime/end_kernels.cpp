@@ -11,7 +11,7 @@ std::int32_t first_row(const UnitRun& run) {
 
 /// Statistics of a norm that keeps none: its input is there, so that they can be had again.
 Buffer statistics_of(const UnitRun& run, Tensor x) {
-    Buffer statistics(run.rank.pool, MemoryKind::activations, x.rows, 2);
+    Buffer statistics(run.rank.pool, MemoryKind::activations, x.rows, 2, run.device().state_type());
     run.device().norm_statistics(run.rank.job.model.norm, x, statistics.tensor());
     return statistics;
 }
@@ -125,7 +125,7 @@ SoftmaxParts parts_of(const UnitRun& run) {
 /// Sums and target logits are those of all ranks now.
 void finish_loss(UnitRun& run) {
     const SoftmaxParts parts = parts_of(run);
-    if (run.rank.tp == 0) run.rank.loss += run.rank.loss_scale * run.device().cross_entropy(run.data.targets, parts);
+    if (run.rank.tp == 0) run.device().cross_entropy(run.data.targets, parts, run.rank.loss_scale, run.rank.loss);
     run.device().softmax_divide(parts.sum, run.tensor(Slot::logits));
     run.drop(Slot::softmax_maximum);
     run.drop(Slot::softmax_sum);
@@ -133,9 +133,9 @@ void finish_loss(UnitRun& run) {
 }
 
 void cross_entropy(UnitRun& run) {
-    run.make(Slot::softmax_maximum, run.tokens(), 1);
-    run.make(Slot::softmax_sum, run.tokens(), 1);
-    run.make(Slot::softmax_target, run.tokens(), 1);
+    run.make_state(Slot::softmax_maximum, run.tokens(), 1);
+    run.make_state(Slot::softmax_sum, run.tokens(), 1);
+    run.make_state(Slot::softmax_target, run.tokens(), 1);
     run.device().softmax_parts(run.data.targets, run.rank.vocabulary, run.tensor(Slot::logits), parts_of(run));
     if (run.rank.job.plan.tp == 1) finish_loss(run);
 }
@@ -143,10 +143,6 @@ void cross_entropy(UnitRun& run) {
 void cross_entropy_grad(UnitRun& run) {
     run.device().cross_entropy_grad(run.data.targets, run.rank.vocabulary, run.rank.loss_scale,
                                     run.tensor(Slot::logits));
-}
-
-Elements elements(UnitRun& run, Slot slot) {
-    return {run.state[slot].span(), run.device().type()};
 }
 
 constexpr NamedKernel kernels[] = {
@@ -195,14 +191,14 @@ void reduce_loss(UnitRun& run) {
     const int index = run.loss_reductions++;
     Transport& transport = run.rank.transport;
     if (index == 0) {
-        Buffer maximum(run.rank.pool, MemoryKind::activations, run.tokens(), 1);
+        Buffer maximum(run.rank.pool, MemoryKind::activations, run.tokens(), 1, run.device().state_type());
         run.device().copy(run.tensor(Slot::softmax_maximum), maximum.tensor());
-        transport.all_reduce(channel, run.rank.tp_group, {maximum.span(), run.device().type()}, Reduction::max);
+        transport.all_reduce(channel, run.rank.tp_group, {maximum.span(), maximum.tensor().type}, Reduction::max);
         run.device().softmax_rescale(maximum.tensor(), run.tensor(Slot::logits), parts_of(run));
         return;
     }
     const Slot slot = index == 1 ? Slot::softmax_target : Slot::softmax_sum;
-    transport.all_reduce(channel, run.rank.tp_group, elements(run, slot), Reduction::sum);
+    transport.all_reduce(channel, run.rank.tp_group, run.elements(slot), Reduction::sum);
     if (index == 2) finish_loss(run);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <sstream>
+#include <string_view>
 #include <thread>
 
 #include <fmt/format.h>
@@ -40,7 +42,45 @@ Environment this_environment() {
     environment.clock_ghz = number_in(system_value("/proc/cpuinfo", "cpu MHz")) / 1e3;
     environment.memory = static_cast<ByteCount>(number_in(system_value("/proc/meminfo", "MemTotal")) * 1024.0);
     environment.compiler = FORESHARD_COMPILER;
+    environment.variables = recorded_variables(environ);
     return environment;
+}
+
+std::vector<std::pair<std::string, std::string>> recorded_variables(const char* const* entries) {
+    constexpr std::array<std::string_view, 4> families = {"NCCL_", "CUDA_", "CUBLAS_", "OMP_"};
+    constexpr std::array<std::string_view, 11> launch = {
+        "RANK",         "WORLD_SIZE",   "LOCAL_RANK",    "MASTER_ADDR", "MASTER_PORT",         "SLURM_JOB_ID",
+        "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "PMI_RANK",    "OMPI_COMM_WORLD_RANK"};
+    std::vector<std::pair<std::string, std::string>> variables;
+    for (; entries != nullptr && *entries != nullptr; ++entries) {
+        const std::string_view entry = *entries;
+        const std::size_t equals = entry.find('=');
+        if (equals == std::string_view::npos) continue;
+        const std::string_view name = entry.substr(0, equals);
+        const bool wanted =
+            std::any_of(families.begin(), families.end(), [&](std::string_view f) { return name.starts_with(f); }) ||
+            std::find(launch.begin(), launch.end(), name) != launch.end();
+        if (wanted) variables.emplace_back(name, entry.substr(equals + 1));
+    }
+    std::sort(variables.begin(), variables.end());
+    return variables;
+}
+
+/// The version is the first word with two dots or one between digits.
+std::string driver_in(const std::string& line) {
+    std::istringstream words(line);
+    std::string word;
+    while (words >> word) {
+        const bool digits = word.find_first_not_of("0123456789.") == std::string::npos;
+        if (digits && word.find('.') != std::string::npos) return word;
+    }
+    return "";
+}
+
+std::string driver_version() {
+    std::ifstream in("/proc/driver/nvidia/version");
+    std::string line;
+    return std::getline(in, line) ? driver_in(line) : "";
 }
 
 ClusterSpec this_machine(const Environment& environment, int ranks) {

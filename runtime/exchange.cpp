@@ -15,9 +15,9 @@ std::vector<std::vector<std::byte>> tell_all(Transport& transport, std::span<con
     const std::uint64_t size = mine.size();
     std::vector<std::uint64_t> sizes(ranks.size());
     transport.all_gather(control_channel, ranks, std::as_bytes(std::span(&size, 1)),
-                         std::as_writable_bytes(std::span(sizes)));
+                         {std::as_writable_bytes(std::span(sizes))});
     std::vector<std::byte> all(std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}));
-    transport.all_gather(control_channel, ranks, mine, all);
+    transport.all_gather(control_channel, ranks, mine, {all});
     std::vector<std::vector<std::byte>> told;
     told.reserve(ranks.size());
     auto from = all.begin();

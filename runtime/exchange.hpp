@@ -8,9 +8,6 @@
 /// Small things that ranks tell each other outside tasks.
 namespace foreshard::runtime {
 
-/// A channel that no task uses.
-inline constexpr Channel control_channel{Axis::pp, Lane::compute};
-
 std::vector<int> all_ranks(const Transport& transport);
 
 /// What every rank says, in the order of ranks, on every rank.

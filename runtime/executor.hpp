@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/device.hpp"
 #include "runtime/transport.hpp"
 #include "runtime/waiting_room.hpp"
 #include "sim/plan/task_graph.hpp"
@@ -35,8 +36,6 @@ TaskRange tasks_of(const TaskGraph& graph, int simulated_rank);
 /// Does what a task says, and returns when communication began. Called from several threads, at most once at a time for
 /// each stream.
 using Perform = std::function<std::optional<Met>(std::int32_t task)>;
-
-enum class Recording : std::uint8_t { on, off };
 
 /// Runs all tasks of a simulated rank as the real rank `rank`. The calling thread, a guest of the room, runs the first
 /// stream, which is compute.

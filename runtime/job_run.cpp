@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/cpu/cpu_device.hpp"
 #include "runtime/exchange.hpp"
 #include "runtime/record_bytes.hpp"
 #include "runtime/threads_transport.hpp"
@@ -27,7 +26,7 @@ int steps_run(const Plan& plan, const TrainOptions& options) {
 void run_rank(const Plan& plan, const JobOptions& options, Transport& transport, WaitingRoom& room,
               const Reference& reference, RankRecord& record, std::optional<Comparison>& comparison,
               const Progress& progress) {
-    const std::unique_ptr<Device> device = make_cpu_device(options.train.type);
+    const std::unique_ptr<Device> device = make_device(options.train, plan, transport.rank());
     RankTrainer trainer(plan, options.train, *device, transport, room);
     trainer.run(record, progress);
     if (!options.check) return;
@@ -59,19 +58,24 @@ private:
     std::jthread thread_;
 };
 
-/// Calls listener.stuck when the process is told to end.
-class TerminationWatch {
+/// Ends communication of all ranks when this one has failed, since threads of it may wait for other ranks that wait for
+/// it; calls listener.stuck when the process is told to end.
+class ProcessWatch {
 public:
-    TerminationWatch(WaitingRoom& room, MpiSession& session, const Outcome& outcome, const Listener& listener)
+    ProcessWatch(WaitingRoom& room, const ProcessGroup& group, const Outcome& outcome, const Listener& listener)
         : thread_([&](const std::stop_token& stop) {
               sigset_t signals;
               sigemptyset(&signals);
               sigaddset(&signals, SIGTERM);
               const timespec moment{0, 50'000'000};
+              bool aborted = false;
               while (!stop.stop_requested()) {
+                  const std::optional<Failure> failure = room.failure();
+                  if (failure && !aborted) group.transport.abort(failure->reason);
+                  aborted = failure.has_value();
                   if (sigtimedwait(&signals, nullptr, &moment) != SIGTERM || !listener.stuck) continue;
-                  const int rank = session.transport().rank();
-                  const std::string waits = session.waits();
+                  const int rank = group.transport.rank();
+                  const std::string waits = group.waits();
                   Outcome told = outcome;
                   told.failure = Failure{
                       rank, fmt::format("rank {} was told to end, as happens when another process is lost; it waited "
@@ -94,7 +98,7 @@ Outcome run_as_threads(const Plan& plan, const JobOptions& options, const Listen
     outcome.clocks.resize(static_cast<std::size_t>(ranks));
     const Reference reference =
         options.check ? run_reference(plan.job, options.train, steps_run(plan, options.train)) : Reference{};
-    ThreadsWorld world(ranks, options.timeout);
+    ThreadsWorld world(ranks, options.timeout, options.carrier);
     name_tasks(world.room(), plan.graph);
     const Watch watch(world.room(), outcome, listener);
     try {
@@ -110,12 +114,13 @@ Outcome run_as_threads(const Plan& plan, const JobOptions& options, const Listen
     return outcome;
 }
 
-Outcome run_as_process(const Plan& plan, const JobOptions& options, MpiSession& session, const Listener& listener) {
-    Transport& transport = session.transport();
+Outcome run_as_process(const Plan& plan, const JobOptions& options, const ProcessGroup& group,
+                       const Listener& listener) {
+    Transport& transport = group.transport;
     if (transport.size() != plan.ranks.count()) {
-        throw InputError("mpirun", "",
-                         fmt::format("{} processes, but the plan has {} ranks: start it with mpirun -np {}",
-                                     transport.size(), plan.ranks.count(), plan.ranks.count()));
+        throw InputError("the job", "",
+                         fmt::format("{} processes, but the plan has {} ranks: start {} (mpirun -np {})",
+                                     transport.size(), plan.ranks.count(), plan.ranks.count(), plan.ranks.count()));
     }
     Outcome outcome;
     outcome.ranks.resize(1);
@@ -124,9 +129,9 @@ Outcome run_as_process(const Plan& plan, const JobOptions& options, MpiSession& 
     room.expect(1);
     const WaitingRoom::Guest guest(room, transport.rank());
     name_tasks(room, plan.graph);
-    const TerminationWatch watch(room, session, outcome, listener);
+    const ProcessWatch watch(room, group, outcome, listener);
     try {
-        const ClockOffset clock = session.measure_clock();
+        const ClockOffset clock = group.measure_clock();
         Reference reference;
         if (options.check && transport.rank() == 0) {
             reference = run_reference(plan.job, options.train, steps_run(plan, options.train));

@@ -24,7 +24,7 @@ ActivationKind activation_kind(const UnitRun& run) {
 void norm(UnitRun& run) {
     const int index = run.norms++;
     const Tensor x = run.tensor(norm_input(run, index));
-    const Tensor statistics = run.make(norm_statistics(index), x.rows, 2);
+    const Tensor statistics = run.make_state(norm_statistics(index), x.rows, 2);
     const Tensor y = run.make(norm_output(index), x.rows, x.columns);
     const NormKind kind = run.rank.job.model.norm;
     run.device().norm_statistics(kind, x, statistics);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/meeting.hpp"
+#include "runtime/transfer_time.hpp"
+
 namespace foreshard::runtime {
 
 namespace {
@@ -103,6 +106,28 @@ RankMeasure measure_rank(const Plan& plan, const RankRecord& record) {
     return result;
 }
 
+/// A real rank and its task in a communication.
+struct MemberTask {
+    int rank = 0;
+    std::int32_t task = 0;
+};
+
+/// All that meet in a rank's communication task. A task that is alone in its comm stands for the group's ranks.
+std::vector<MemberTask> member_tasks(const Plan& plan, int rank, std::int32_t task) {
+    const auto members = plan.graph.members_of(plan.graph.tasks[static_cast<std::size_t>(task)].comm);
+    std::vector<MemberTask> result;
+    if (members.size() == 1) {
+        for (const int other : meeting_of(plan.graph, plan.ranks, rank, task).group) result.push_back({other, task});
+        return result;
+    }
+    result.reserve(members.size());
+    for (const std::int32_t member : members) {
+        const int pp = plan.graph.places[static_cast<std::size_t>(plan.graph.rank_of(member))].pp;
+        result.push_back({plan.ranks.on_pipeline_rank(rank, pp), member});
+    }
+    return result;
+}
+
 }  // namespace
 
 Spread spread_of(std::vector<double> durations) {
@@ -113,6 +138,32 @@ Spread spread_of(std::vector<double> durations) {
         return durations[static_cast<std::size_t>(std::max(place, 0.0))];
     };
     return {static_cast<int>(durations.size()), at(0.5), at(0.1), at(0.9), durations.front(), durations.back()};
+}
+
+void find_arrivals(const Plan& plan, Outcome& outcome) {
+    const auto span_of = [&](int rank, std::size_t run, std::int32_t task) -> TaskSpan& {
+        RankSpans& spans = outcome.ranks[static_cast<std::size_t>(rank)].runs[run].spans;
+        return spans.spans[static_cast<std::size_t>(task - spans.first_task)];
+    };
+    for (const RankRecord& rank : outcome.ranks) {
+        const TaskRange range = tasks_of(plan.graph, plan.ranks.position(rank.rank).pp);
+        for (std::int32_t id = range.first; id < range.last; ++id) {
+            const std::int32_t comm = plan.graph.tasks[static_cast<std::size_t>(id)].comm;
+            if (comm < 0) continue;
+            const std::vector<MemberTask> members = member_tasks(plan, rank.rank, id);
+            for (std::size_t run = 0; run < rank.runs.size(); ++run) {
+                if (rank.runs[run].spans.spans.empty()) continue;
+                TaskSpan& span = span_of(rank.rank, run, id);
+                std::vector<MemberTimes> times;
+                times.reserve(members.size());
+                for (const MemberTask& member : members) {
+                    const TaskSpan& theirs = span_of(member.rank, run, member.task);
+                    times.push_back({theirs.issued, theirs.end});
+                }
+                span.start = std::max(span.end - transfer_time(times), span.issued);
+            }
+        }
+    }
 }
 
 Measurement measure(const Plan& plan, const Outcome& outcome) {

@@ -55,6 +55,11 @@ struct Measurement {
     int timeline_run = -1;  ///< the recorded run whose time is nearest to the median
 };
 
+/// Where a device runs behind, a rank's spans say when its queue reached a communication, not when the others' did:
+/// sets the start of each so that from there to its end is the transfer (transfer_time.hpp), and what comes before is
+/// waiting. Precondition: all records are on one clock.
+void find_arrivals(const Plan& plan, Outcome& outcome);
+
 /// Precondition: outcome.failure is empty and at least one run is recorded.
 Measurement measure(const Plan& plan, const Outcome& outcome);
 

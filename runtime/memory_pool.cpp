@@ -33,7 +33,7 @@ void MemoryPool::reserve(std::size_t bytes) {
 
 void MemoryPool::fill(std::byte* data, std::size_t bytes) {
     const auto elements = static_cast<std::int64_t>(bytes / element_bytes(device_.type()));
-    device_.fill({data, 1, elements}, std::numeric_limits<double>::quiet_NaN());
+    device_.fill({data, 1, elements, device_.type()}, std::numeric_limits<double>::quiet_NaN());
 }
 
 /// Nothing when no range has room.
@@ -72,6 +72,13 @@ void MemoryPool::release(std::byte* data, std::size_t bytes) {
     range->arena.free(static_cast<std::size_t>(data - range->data), device_.queue());
 }
 
+void MemoryPool::settle(int queues) {
+    const std::lock_guard lock(mutex_);
+    for (Reserved& range : ranges_) {
+        for (int queue = 0; queue < queues; ++queue) range.arena.settle(queue);
+    }
+}
+
 PoolUse MemoryPool::use() const {
     const std::lock_guard lock(mutex_);
     PoolUse use;
@@ -83,8 +90,9 @@ PoolUse MemoryPool::use() const {
     return use;
 }
 
-Buffer::Buffer(MemoryPool& pool, MemoryKind kind, std::int64_t rows, std::int64_t columns, Counted counted)
-    : pool_(&pool), kind_(kind), tensor_{nullptr, rows, columns} {
+Buffer::Buffer(MemoryPool& pool, MemoryKind kind, std::int64_t rows, std::int64_t columns, ElementType type,
+               Counted counted)
+    : pool_(&pool), kind_(kind), tensor_{nullptr, rows, columns, type} {
     tensor_.data = pool.allocate(static_cast<std::size_t>(bytes()));
     if (counted == Counted::at_once) begin_counting();
 }
@@ -123,10 +131,6 @@ void Buffer::count_as(MemoryKind kind) {
     kind_ = kind;
     counted_ = false;
     begin_counting();
-}
-
-std::int64_t Buffer::bytes() const {
-    return tensor_.size() * static_cast<std::int64_t>(pool_ == nullptr ? 0 : element_bytes(pool_->device().type()));
 }
 
 }  // namespace foreshard::runtime

@@ -37,6 +37,9 @@ public:
     std::byte* allocate(std::size_t bytes);
     void release(std::byte* data, std::size_t bytes);
 
+    /// All work that was in queues [0, queues) is done: nobody has to wait for it.
+    void settle(int queues);
+
     Device& device() { return device_; }
     MemoryMeter& meter() { return meter_; }
     const MemoryMeter& meter() const { return meter_; }
@@ -67,7 +70,11 @@ enum class Counted : std::uint8_t { at_once, later };
 class Buffer {
 public:
     Buffer() = default;
+    /// Of the device's type().
     Buffer(MemoryPool& pool, MemoryKind kind, std::int64_t rows, std::int64_t columns,
+           Counted counted = Counted::at_once)
+        : Buffer(pool, kind, rows, columns, pool.device().type(), counted) {}
+    Buffer(MemoryPool& pool, MemoryKind kind, std::int64_t rows, std::int64_t columns, ElementType type,
            Counted counted = Counted::at_once);
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
@@ -81,7 +88,7 @@ public:
     void begin_counting();
     /// Begins counting too.
     void count_as(MemoryKind kind);
-    std::int64_t bytes() const;
+    std::int64_t bytes() const { return tensor_.bytes(); }
     std::span<std::byte> span() const { return {tensor_.data, static_cast<std::size_t>(bytes())}; }
 
 private:

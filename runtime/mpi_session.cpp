@@ -71,6 +71,10 @@ std::string MpiSession::waits() {
     return impl_->transport.waits();
 }
 
+void MpiSession::check() {
+    impl_->transport.check();
+}
+
 std::string MpiSession::library() const {
     std::vector<char> text(MPI_MAX_LIBRARY_VERSION_STRING);
     int length = 0;

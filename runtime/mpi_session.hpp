@@ -33,6 +33,7 @@ public:
     ClockOffset measure_clock();
     /// What threads of this rank wait for, empty for nothing: "rank 1 (message of 32 bytes on pp)".
     std::string waits();
+    void check();                 ///< @throws TransportError when the job has failed
     std::string library() const;  ///< "Open MPI v4.1.4"
 
     /// Ends this process and all others of the job at once.

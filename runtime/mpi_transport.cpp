@@ -144,12 +144,13 @@ Met MpiTransport::all_reduce(Channel channel, std::span<const int> group, Elemen
 }
 
 Met MpiTransport::all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine,
-                             std::span<std::byte> all) {
+                             Elements all) {
     const auto bytes = static_cast<std::int64_t>(mine.size());
-    const Greeting greeting = greet(channel, group, {all_gather_call, 0, bytes, static_cast<std::int64_t>(all.size())});
+    const Greeting greeting =
+        greet(channel, group, {all_gather_call, 0, bytes, static_cast<std::int64_t>(all.bytes.size())});
     std::vector<std::size_t> sizes;
     for (const Header& header : greeting.headers) sizes.push_back(static_cast<std::size_t>(header.bytes));
-    exchange_parts(channel, group, mine, all, sizes);
+    exchange_parts(channel, group, mine, all.bytes, sizes);
     return greeting.met;
 }
 

@@ -17,12 +17,12 @@ public:
     Met send(Channel channel, int peer, std::span<const std::byte> data) override;
     Met receive(Channel channel, int peer, std::span<std::byte> data) override;
     Met all_reduce(Channel channel, std::span<const int> group, Elements data, Reduction reduction) override;
-    Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine,
-                   std::span<std::byte> all) override;
+    Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine, Elements all) override;
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override;
     Met barrier(Channel channel, std::span<const int> group) override;
     void abort(const std::string& reason) override { alarm_.raise(reason); }
     std::string waits() { return alarm_.waits(); }
+    void check() { alarm_.check(); }
 
 private:
     /// What a member tells the others.

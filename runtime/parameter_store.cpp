@@ -14,6 +14,10 @@ Buffer ParameterStore::buffer(MemoryKind kind, std::int64_t size) {
     return {pool_, kind, 1, size};
 }
 
+Buffer ParameterStore::state_buffer(MemoryKind kind, std::int64_t size) {
+    return {pool_, kind, 1, size, device_.state_type()};
+}
+
 void ParameterStore::add_group(const Job& job, int index) {
     ParameterGroup group;
     group.size = layout_.group_sizes[static_cast<std::size_t>(index)];
@@ -21,25 +25,31 @@ void ParameterStore::add_group(const Job& job, int index) {
     const bool sharded = options_.sharded == Sharded::yes;
     if (!sharded) group.shard = {0, group.size};
     Buffer weights = buffer(MemoryKind::weights, group.shard.size());
-    Buffer gradients = buffer(MemoryKind::gradients, group.shard.size());
+    Buffer gradients = state_buffer(MemoryKind::gradients, group.shard.size());
     device_.fill(gradients.tensor(), 0.0);
+    (sharded ? group.weight_shard : group.weights) = std::move(weights);
+    (sharded ? group.gradient_shard : group.gradients) = std::move(gradients);
+    groups_.push_back(std::move(group));
+    set_initial_values(job, index);
+    const bool listed = !sharded && !options_.owned.empty();
+    add_owned(listed ? options_.owned : std::vector<Range>{groups_.back().shard}, index);
+}
+
+void ParameterStore::set_initial_values(const Job& job, int index) {
+    const ParameterGroup& held = group(index);
+    const Tensor weights = (options_.sharded == Sharded::yes ? held.weight_shard : held.weights).tensor();
     for (const ParameterTensor& tensor : layout_.tensors) {
         if (tensor.group != index) continue;
-        const std::int64_t first = std::max(group.shard.begin, tensor.offset);
-        const std::int64_t last = std::min(group.shard.end, tensor.offset + tensor.size());
+        const std::int64_t first = std::max(held.shard.begin, tensor.offset);
+        const std::int64_t last = std::min(held.shard.end, tensor.offset + tensor.size());
         if (first >= last) continue;
         std::vector<double> values(static_cast<std::size_t>(last - first));
         for (std::int64_t i = first; i < last; ++i) {
             values[static_cast<std::size_t>(i - first)] =
                 initial_value(job.model, tensor, options_.seed, tensor.global_index(i - tensor.offset));
         }
-        device_.store(stretch(weights.tensor(), first - group.shard.begin, last - first), values);
+        device_.store(weights.stretch(first - held.shard.begin, last - first), values);
     }
-    (sharded ? group.weight_shard : group.weights) = std::move(weights);
-    (sharded ? group.gradient_shard : group.gradients) = std::move(gradients);
-    groups_.push_back(std::move(group));
-    const bool listed = !sharded && !options_.owned.empty();
-    add_owned(listed ? options_.owned : std::vector<Range>{groups_.back().shard}, index);
 }
 
 void ParameterStore::add_owned(const std::vector<Range>& ranges, int group) {
@@ -47,9 +57,13 @@ void ParameterStore::add_owned(const std::vector<Range>& ranges, int group) {
         OwnedState state;
         state.range = range;
         state.group = group;
+        if (device_.state_type() != device_.type()) {
+            state.master = state_buffer(MemoryKind::optimizer, range.size());
+            device_.copy(owned_weight(state), state.master.tensor());
+        }
         if (options_.keeps_moments) {
-            state.first_moment = buffer(MemoryKind::optimizer, range.size());
-            state.second_moment = buffer(MemoryKind::optimizer, range.size());
+            state.first_moment = state_buffer(MemoryKind::optimizer, range.size());
+            state.second_moment = state_buffer(MemoryKind::optimizer, range.size());
             device_.fill(state.first_moment.tensor(), 0.0);
             device_.fill(state.second_moment.tensor(), 0.0);
         }
@@ -57,13 +71,9 @@ void ParameterStore::add_owned(const std::vector<Range>& ranges, int group) {
     }
 }
 
-Tensor ParameterStore::stretch(Tensor flat, std::int64_t first, std::int64_t size) const {
-    return {flat.data + first * static_cast<std::int64_t>(element_bytes(device_.type())), 1, size};
-}
-
 /// Vectors are rows, whichever way their slices are laid out.
 Tensor ParameterStore::shaped(const ParameterTensor& tensor, Tensor flat) const {
-    Tensor shaped = stretch(flat, tensor.offset, tensor.size());
+    Tensor shaped = flat.stretch(tensor.offset, tensor.size());
     if (tensor.columns == 1) return shaped;
     shaped.rows = tensor.rows;
     shaped.columns = tensor.columns;
@@ -100,7 +110,7 @@ Elements ParameterStore::table_gradient() {
     for (const ParameterTensor& tensor : layout_.tensors) {
         if (tensor.id != ParameterId::embedding && tensor.id != ParameterId::output_weight) continue;
         const Tensor table = gradient(tensor.unit, tensor.id);
-        return {{table.data, static_cast<std::size_t>(table.size()) * element_bytes(device_.type())}, device_.type()};
+        return {{table.data, static_cast<std::size_t>(table.bytes())}, table.type};
     }
     return {};
 }
@@ -154,7 +164,7 @@ void ParameterStore::end_reduce(int index) {
 
 Elements ParameterStore::whole_gradients(int index) {
     ParameterGroup& held = group(index);
-    held.gradients = buffer(MemoryKind::gradients, held.size);
+    held.gradients = state_buffer(MemoryKind::gradients, held.size);
     device_.fill(held.gradients.tensor(), 0.0);
     return elements(held.gradients);
 }
@@ -169,7 +179,7 @@ std::vector<GradientPiece> ParameterStore::reduced_gradients() {
         if (first >= last) continue;
         pieces.push_back({&tensor,
                           {first - tensor.offset, last - tensor.offset},
-                          stretch(kept.tensor(), first - held.shard.begin, last - first)});
+                          kept.tensor().stretch(first - held.shard.begin, last - first)});
     }
     return pieces;
 }
@@ -177,13 +187,13 @@ std::vector<GradientPiece> ParameterStore::reduced_gradients() {
 Tensor ParameterStore::owned_weight(const OwnedState& state) {
     ParameterGroup& held = group(state.group);
     if (options_.sharded == Sharded::yes) return held.weight_shard.tensor();
-    return stretch(held.weights.tensor(), state.range.begin, state.range.size());
+    return held.weights.tensor().stretch(state.range.begin, state.range.size());
 }
 
 Tensor ParameterStore::owned_gradient(const OwnedState& state) {
     ParameterGroup& held = group(state.group);
     if (options_.sharded == Sharded::yes) return held.gradient_shard.tensor();
-    return stretch(held.gradients.tensor(), state.range.begin, state.range.size());
+    return held.gradients.tensor().stretch(state.range.begin, state.range.size());
 }
 
 }  // namespace foreshard::runtime

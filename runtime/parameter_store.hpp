@@ -28,6 +28,7 @@ struct ParameterGroup {
 struct OwnedState {
     Range range;  ///< in the group
     int group = 0;
+    Buffer master;  ///< weights in the state's type; none where they are of it anyway
     Buffer first_moment;
     Buffer second_moment;
 };
@@ -66,7 +67,7 @@ public:
     void hold_gradients(int first_unit, int last_unit);
 
     ParameterGroup& group(int index) { return groups_[static_cast<std::size_t>(index)]; }
-    Elements elements(const Buffer& buffer) const { return {buffer.span(), device_.type()}; }
+    Elements elements(const Buffer& buffer) const { return {buffer.span(), buffer.tensor().type}; }
 
     /// Of the embedding matrix, or of the output layer's copy of it; nothing where the stage has neither.
     Elements table_gradient();
@@ -92,9 +93,10 @@ public:
 private:
     void add_group(const Job& job, int index);
     void add_owned(const std::vector<Range>& ranges, int group);
-    Tensor stretch(Tensor flat, std::int64_t first, std::int64_t size) const;
     Tensor shaped(const ParameterTensor& tensor, Tensor flat) const;
+    void set_initial_values(const Job& job, int group);
     Buffer buffer(MemoryKind kind, std::int64_t size);
+    Buffer state_buffer(MemoryKind kind, std::int64_t size);
 
     StageParameters layout_;
     Device& device_;

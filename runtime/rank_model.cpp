@@ -21,7 +21,7 @@ std::span<std::byte> RankModel::incoming(int stage, int microbatch, Direction di
 void RankModel::arrived(int stage, int microbatch, Direction direction) {
     work_->arrived({stage, microbatch, direction});
 }
-std::span<const std::byte> RankModel::outgoing(int stage, int microbatch, Direction direction) {
+Elements RankModel::outgoing(int stage, int microbatch, Direction direction) {
     return work_->outgoing({stage, microbatch, direction});
 }
 void RankModel::sent(int stage, int microbatch, Direction direction) {
@@ -54,8 +54,8 @@ Elements RankModel::detach_gradients(int stage, int group) {
 Elements RankModel::whole_gradients(int stage, int group) {
     return work_->store(stage).whole_gradients(group);
 }
-ElementType RankModel::element_type() const {
-    return work_->context().device.type();
+Device& RankModel::device() {
+    return work_->context().device;
 }
 Elements RankModel::gradient_shard(int stage, int group) {
     ParameterStore& held = work_->store(stage);
@@ -76,7 +76,10 @@ void RankModel::optimizer_step() {
     work_->optimizer_step();
 }
 double RankModel::loss() const {
-    return work_->context().loss;
+    return work_->loss();
+}
+std::vector<double> RankModel::losses() const {
+    return work_->losses();
 }
 MemoryPool& RankModel::memory() {
     return work_->pool();

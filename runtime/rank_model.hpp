@@ -62,7 +62,7 @@ public:
     /// It is there: from now on its buffer counts.
     void arrived(int stage, int microbatch, Direction direction);
     /// What waits to be sent to a stage, until sent() frees it.
-    std::span<const std::byte> outgoing(int stage, int microbatch, Direction direction);
+    Elements outgoing(int stage, int microbatch, Direction direction);
     void sent(int stage, int microbatch, Direction direction);
 
     /// All parameters of a stage and their gradients, in the order in which gradients get ready (gradient_buckets.hpp).
@@ -84,7 +84,7 @@ public:
     Elements gradient_shard(int stage, int group);
     void end_reduce(int stage, int group);
 
-    ElementType element_type() const;
+    Device& device();
 
     /// Gradient of the tied embedding's copy on this rank; empty on ranks without one.
     Elements tied_gradient();
@@ -97,7 +97,10 @@ public:
 
     /// This rank's share of the mean loss over the global batch; 0 on ranks without the output layer, and on tensor
     /// parallel ranks but the first.
+    /// Of the step that began last. Blocks.
     double loss() const;
+    /// Of all steps of the graph's last run. Blocks.
+    std::vector<double> losses() const;
 
     MemoryPool& memory();
 

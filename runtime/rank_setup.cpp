@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/supported.hpp"
 #include "sim/error.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
@@ -32,13 +33,13 @@ void refuse_model(const ModelSpec& model) {
     }
 }
 
-void refuse_plan(const Job& job) {
+void refuse_plan(const Job& job, ElementType type) {
     const ParallelPlan& plan = job.plan;
     if (plan.cp > 1) refuse("--cp", fmt::format("{}: the runtime has no context parallelism; valid is 1", plan.cp));
     if (plan.ep > 1) refuse("--ep", fmt::format("{}: the runtime has no experts; valid is 1", plan.ep));
-    if (plan.precision != Precision::fp32) {
-        refuse("--precision",
-               fmt::format("{}: the runtime computes in fp32; valid is fp32", to_string(plan.precision)));
+    if (const Precision computed = plan_precision(type); plan.precision != computed) {
+        refuse("--precision", fmt::format("{}: the runtime computes in {}; valid is {}", to_string(plan.precision),
+                                          to_string(computed), to_string(computed)));
     }
     if (plan.offload_parameters) refuse("--offload-parameters", "the runtime has one memory; leave it out");
     if (plan.offload_activation_layers > 0) {
@@ -61,9 +62,9 @@ void refuse_ops(const Job& job, const std::vector<Op>& ops) {
 
 }  // namespace
 
-void refuse_unsupported(const Job& job, const TaskGraph& graph) {
+void refuse_unsupported(const Job& job, const TaskGraph& graph, ElementType type) {
     refuse_model(job.model);
-    refuse_plan(job);
+    refuse_plan(job, type);
     for (const StageOps& stage : graph.stages) {
         for (const OpBlock& block : stage.blocks) {
             refuse_ops(job, block.forward);

@@ -14,7 +14,7 @@ namespace foreshard::runtime {
 using MessageKey = std::tuple<int, int, Direction>;  ///< stage, micro-batch
 
 /// @throws InputError naming what the runtime cannot run, and what it can
-void refuse_unsupported(const Job& job, const TaskGraph& graph);
+void refuse_unsupported(const Job& job, const TaskGraph& graph, ElementType type);
 
 RankPosition position_of(const Job& job, int rank);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "runtime/reduce.hpp"
 #include "sim/plan/data_parallel/shard_plan.hpp"
 #include "sim/spec/data_parallel.hpp"
 
@@ -31,10 +30,8 @@ Direction direction_of(const Task& task) {
     return task.pass == Pass::forward ? Direction::forward : Direction::backward;
 }
 
-template <typename Number>
-void change_first(std::span<std::byte> bytes) {
-    auto* first = reinterpret_cast<Number*>(bytes.data());
-    *first = 2 * *first + 1;
+Tensor tensor_of(Elements elements) {
+    return {elements.bytes.data(), 1, static_cast<std::int64_t>(elements.count()), elements.type};
 }
 
 }  // namespace
@@ -70,13 +67,8 @@ void RankTasks::find_shard_tasks() {
     }
 }
 
-void RankTasks::spoil_if_asked(std::int32_t task, std::span<std::byte> payload) const {
-    if (task != spoiled_ || payload.empty()) return;
-    if (model_.element_type() == ElementType::fp32) {
-        change_first<float>(payload);
-    } else {
-        change_first<double>(payload);
-    }
+void RankTasks::spoil_if_asked(std::int32_t task, Elements payload) const {
+    if (task == spoiled_ && payload.count() > 0) model_.device().spoil(tensor_of(payload));
 }
 
 std::optional<Met> RankTasks::perform(std::int32_t id) {
@@ -118,7 +110,6 @@ std::optional<Met> RankTasks::dispatch(std::int32_t id) {
         case TaskKind::reload:
             throw std::logic_error("tensors are not offloaded to a host");
         case TaskKind::step_end:
-            losses_.push_back(model_.loss());
             return std::nullopt;
     }
     return std::nullopt;
@@ -141,19 +132,29 @@ void RankTasks::run_pass(std::int32_t id, const Task& task) {
     }
 }
 
+/// What is sent is needed by nobody else on this rank, so that it may be spoilt.
 Met RankTasks::send(std::int32_t id, const Task& task, const Meeting& meeting) {
-    std::span<const std::byte> data = model_.outgoing(task.stage, task.microbatch, direction_of(task));
-    if (id == shortened_) data = data.first(data.size() / 2);
-    Met met;
-    if (id == spoiled_) {
-        std::vector<std::byte> spoiled(data.begin(), data.end());
-        spoil_if_asked(id, spoiled);
-        met = transport_.send(meeting.channel, meeting.peer, spoiled);
-    } else {
-        met = transport_.send(meeting.channel, meeting.peer, data);
-    }
-    model_.sent(task.stage, task.microbatch, direction_of(task));
+    const Elements whole = model_.outgoing(task.stage, task.microbatch, direction_of(task));
+    spoil_if_asked(id, whole);
+    const std::span<const std::byte> data = whole.bytes.first(whole.bytes.size() / (id == shortened_ ? 2 : 1));
+    const Met met = transport_.send(meeting.channel, meeting.peer, data);
+    if (!in_group_) model_.sent(task.stage, task.microbatch, direction_of(task));
     return met;
+}
+
+void RankTasks::begin_group() {
+    in_group_ = true;
+    transport_.begin_group();
+}
+
+void RankTasks::end_group() {
+    transport_.end_group();
+    in_group_ = false;
+}
+
+void RankTasks::finish(std::int32_t id) {
+    const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+    if (task.kind == TaskKind::send) model_.sent(task.stage, task.microbatch, direction_of(task));
 }
 
 Met RankTasks::receive(const Task& task, const Meeting& meeting) {
@@ -167,7 +168,7 @@ Met RankTasks::receive(const Task& task, const Meeting& meeting) {
 Met RankTasks::reduce_pieces(std::int32_t id, const Meeting& meeting) {
     std::optional<Met> first;
     for (const Piece& piece : reductions_.tasks.at(id)) {
-        if (!first) spoil_if_asked(id, part_of(model_.gradients(piece.stage), piece.elements).bytes);
+        if (!first) spoil_if_asked(id, part_of(model_.gradients(piece.stage), piece.elements));
         const Met met = reduce_piece(piece, meeting);
         if (!first) first = met;
     }
@@ -198,12 +199,12 @@ Met RankTasks::reduce_shard(std::int32_t id, const Meeting& meeting) {
     const std::int32_t first_level = second ? graph_.deps[graph_.tasks[static_cast<std::size_t>(id)].first_dep] : id;
     const Elements all = on_the_way_.at(first_level);
     const Elements mine = own_part(all, shard_meeting(), transport_.rank());
-    spoil_if_asked(id, second ? mine.bytes : all.bytes);
+    spoil_if_asked(id, second ? mine : all);
     const Met met = second ? transport_.all_reduce(meeting.channel, meeting.group, mine, Reduction::sum)
                            : transport_.reduce_scatter(meeting.channel, meeting.group, all, mine);
     if (second || !two_levels_) {
         const ShardTask& shard = shard_tasks_.at(first_level);
-        reduce_into(model_.gradient_shard(shard.stage, shard.group), mine.bytes, Reduction::sum);
+        model_.device().add(tensor_of(mine), tensor_of(model_.gradient_shard(shard.stage, shard.group)));
         model_.end_reduce(shard.stage, shard.group);
     }
     return met;
@@ -211,21 +212,23 @@ Met RankTasks::reduce_shard(std::int32_t id, const Meeting& meeting) {
 
 Met RankTasks::reduce_tied(std::int32_t id, const Meeting& meeting) {
     const Elements gradient = model_.tied_gradient();
-    spoil_if_asked(id, gradient.bytes);
+    spoil_if_asked(id, gradient);
     return transport_.all_reduce(meeting.channel, meeting.group, gradient, Reduction::sum);
 }
 
 Met RankTasks::gather_shard(std::int32_t id, const Meeting& meeting) {
     const ShardTask& task = shard_tasks_.at(id);
     const Elements whole = model_.begin_gather(task.stage, task.group);
-    const std::span<const std::byte> shard = model_.shard(task.stage, task.group).bytes;
-    std::vector<std::byte> spoiled;
+    Elements shard = model_.shard(task.stage, task.group);
+    Buffer spoiled;
     if (id == spoiled_) {
-        spoiled.assign(shard.begin(), shard.end());
-        spoil_if_asked(id, spoiled);
+        spoiled = Buffer(model_.memory(), MemoryKind::weights, 1, static_cast<std::int64_t>(shard.count()), shard.type,
+                         Counted::later);
+        model_.device().copy(tensor_of(shard), spoiled.tensor());
+        shard.bytes = spoiled.span();
+        spoil_if_asked(id, shard);
     }
-    const std::span<const std::byte> given = id == spoiled_ ? spoiled : shard;
-    const Met met = transport_.all_gather(meeting.channel, meeting.group, given, whole.bytes);
+    const Met met = transport_.all_gather(meeting.channel, meeting.group, shard.bytes, whole);
     model_.end_gather(task.stage, task.group);
     return met;
 }
@@ -236,7 +239,7 @@ Met RankTasks::gather_pieces(int stage, Elements whole, const Meeting& meeting) 
     for (const Piece& piece : reductions_.shared_out[stage]) {
         const Elements all = part_of(whole, piece.elements);
         const Elements mine = own_part(all, meeting, transport_.rank());
-        const Met met = transport_.all_gather(meeting.channel, meeting.group, mine.bytes, all.bytes);
+        const Met met = transport_.all_gather(meeting.channel, meeting.group, mine.bytes, all);
         if (!first) first = met;
     }
     return first.value_or(Met{Clock::now()});
@@ -260,9 +263,9 @@ void RankTasks::make_whole() {
 
 void RankTasks::make_group_whole(int stage, int group, const Meeting& meeting) {
     transport_.all_gather(meeting.channel, meeting.group, model_.shard(stage, group).bytes,
-                          model_.begin_gather(stage, group).bytes);
+                          model_.begin_gather(stage, group));
     transport_.all_gather(meeting.channel, meeting.group, model_.gradient_shard(stage, group).bytes,
-                          model_.whole_gradients(stage, group).bytes);
+                          model_.whole_gradients(stage, group));
 }
 
 }  // namespace foreshard::runtime

@@ -18,10 +18,14 @@ public:
     /// See executor.hpp: Perform.
     std::optional<Met> perform(std::int32_t task);
 
+    /// Messages between the two are issued as one group; tensors that they send are kept until `finish`.
+    void begin_group();
+    void end_group();
+    /// After the group, for each of its tasks on its queue.
+    void finish(std::int32_t task);
+
     /// The graph is run again, for the steps from `step` on.
     void begin_run(int step) { first_step_ = step; }
-    /// Share of the loss of every step that has ended, in order.
-    const std::vector<double>& losses() const { return losses_; }
 
     /// Spoils one element of what this rank gives to this task, in every run from now on.
     void spoil(std::int32_t task) { spoiled_ = task; }
@@ -51,7 +55,7 @@ private:
     Met gather_pieces(int stage, Elements whole, const Meeting& meeting);
     void make_group_whole(int stage, int group, const Meeting& meeting);
     Meeting shard_meeting() const;
-    void spoil_if_asked(std::int32_t task, std::span<std::byte> payload) const;
+    void spoil_if_asked(std::int32_t task, Elements payload) const;
 
     const Job& job_;
     const TaskGraph& graph_;
@@ -64,11 +68,11 @@ private:
     std::map<std::int32_t, std::vector<std::int32_t>> completes_;  ///< reductions of what a pass completes
     std::map<std::int32_t, Elements> on_the_way_;                  ///< whole gradients, per reduction
     bool two_levels_ = false;
+    bool in_group_ = false;
     int first_step_ = 0;
     int step_ = -1;
     std::int32_t spoiled_ = -1;
     std::int32_t shortened_ = -1;
-    std::vector<double> losses_;
 };
 
 }  // namespace foreshard::runtime

@@ -8,16 +8,14 @@ namespace foreshard::runtime {
 /// In place, a message for every stretch without a gap. Ranks of the group hold pieces of the same sizes in the same
 /// order.
 void RankWork::sum_over(const std::vector<int>& group, const std::vector<Tensor>& pieces) {
-    const auto bytes = [this](std::int64_t elements) {
-        return static_cast<std::size_t>(elements) * element_bytes(device_.type());
-    };
     for (std::size_t i = 0; i < pieces.size();) {
+        const ElementType type = pieces[i].type;
         std::byte* const first = pieces[i].data;
         std::byte* end = first;
-        for (; i < pieces.size() && pieces[i].data == end; ++i) end += bytes(pieces[i].size());
+        for (; i < pieces.size() && pieces[i].data == end; ++i) end += pieces[i].bytes();
         const std::span<std::byte> stretch(first, end);
         if (stretch.empty()) continue;
-        transport_.all_reduce({Axis::tp, Lane::compute}, group, {stretch, device_.type()}, Reduction::sum);
+        transport_.all_reduce({Axis::tp, Lane::compute}, group, {stretch, type}, Reduction::sum);
     }
 }
 
@@ -39,8 +37,7 @@ void RankWork::finish_gradients() {
             if (tensor.copies == 1 || first >= piece.elements.end) continue;
             copies = tensor.copies;
             const std::int64_t skipped = first - piece.elements.begin;
-            copied.push_back({piece.gradient.data + skipped * static_cast<std::int64_t>(element_bytes(device_.type())),
-                              1, piece.elements.end - first});
+            copied.push_back(piece.gradient.stretch(skipped, piece.elements.end - first));
         }
     }
     sum_over(context_.tp_group, whole);
@@ -53,11 +50,15 @@ void RankWork::optimizer_step() {
     for (auto& [stage, held] : stores_) {
         for (OwnedState& state : held.owned()) {
             const Tensor gradient = held.owned_gradient(state);
-            const Tensor weight = held.owned_weight(state);
+            // Where weights are 16-bit, the master weight is updated and copied.
+            const bool master = static_cast<bool>(state.master);
+            const Tensor weight = master ? state.master.tensor() : held.owned_weight(state);
+            const Tensor copy = master ? held.owned_weight(state) : Tensor{};
             if (options_.optimizer == OptimizerKind::sgd) {
-                device_.sgd(update.learning_rate, gradient, weight);
+                device_.sgd(update.learning_rate, gradient, weight, copy);
             } else {
-                device_.adamw(update, gradient, state.first_moment.tensor(), state.second_moment.tensor(), weight);
+                device_.adamw(update, gradient, state.first_moment.tensor(), state.second_moment.tensor(), weight,
+                              copy);
             }
         }
     }

@@ -36,13 +36,14 @@ RankWork::RankWork(const Job& job, const TaskGraph& graph, int rank, Device& dev
     : job_(job),
       graph_(graph),
       pool_(device, pool_bytes(job, graph, rank, device.type()), options.poison),
-      context_{job, device, pool_, transport, op_shapes(job), {}, {}, 0, false, false, {}, 1.0, 0.0, nullptr, 0},
+      context_{job, device, pool_, transport, op_shapes(job), {}, {}, 0, false, false, {}, 1.0, {}, nullptr, 0},
       at_(position_of(job, rank)),
       device_(device),
       transport_(transport),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      losses_(pool_, MemoryKind::activations, 1, graph.steps, ElementType::fp64, Counted::later) {
     pool_.meter().log_to(options_.memory_log);
-    refuse_unsupported(job, graph);
+    refuse_unsupported(job, graph, device.type());
     context_.attention = attention_shape(job, context_.shapes);
     context_.tp_group = tensor_parallel_group(job, at_);
     context_.tp = at_.tp;
@@ -81,9 +82,18 @@ void RankWork::find_table() {
 
 void RankWork::begin_step(int step) {
     step_ = step;
-    context_.loss = 0.0;
+    context_.loss = losses_.tensor().stretch(step % graph_.steps, 1);
+    device_.fill(context_.loss, 0.0);
     data_.clear();
     for (auto& [stage, held] : stores_) held.zero_gradients();
+}
+
+double RankWork::loss() const {
+    return device_.load(context_.loss).front();
+}
+
+std::vector<double> RankWork::losses() const {
+    return device_.load(losses_.tensor());
 }
 
 const MicroBatch& RankWork::data(int microbatch) {
@@ -146,9 +156,10 @@ void RankWork::arrived(const MessageKey& key) {
     incoming_.at(key).back().begin_counting();
 }
 
-std::span<const std::byte> RankWork::outgoing(const MessageKey& key) {
+Elements RankWork::outgoing(const MessageKey& key) {
     const std::lock_guard lock(messages_);
-    return outgoing_.at(key).front().span();
+    const Buffer& tensor = outgoing_.at(key).front();
+    return {tensor.span(), tensor.tensor().type};
 }
 
 void RankWork::sent(const MessageKey& key) {

@@ -28,10 +28,12 @@ public:
     PassMemory run(const Work& work, int microbatch);
     std::span<std::byte> incoming(const MessageKey& key);
     void arrived(const MessageKey& key);
-    std::span<const std::byte> outgoing(const MessageKey& key);
+    Elements outgoing(const MessageKey& key);
     void sent(const MessageKey& key);
     void finish_gradients();
     void optimizer_step();
+    double loss() const;
+    std::vector<double> losses() const;
     std::vector<RankModel::Parameter> described_parameters();
     ParameterStore& store(int stage) { return stores_.at(stage); }
     ParameterStore* tied_store();
@@ -74,6 +76,7 @@ private:
     /// With overlapped steps a message of the next one may come before this one's is taken.
     std::map<MessageKey, std::deque<Buffer>> incoming_;
     std::map<MessageKey, std::deque<Buffer>> outgoing_;
+    Buffer losses_;  ///< of the steps of one run of the graph, fp64; not counted
     int step_ = 0;
     std::int64_t updates_ = 0;
 };

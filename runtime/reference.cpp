@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/cpu/cpu_device.hpp"
 #include "runtime/exchange.hpp"
 #include "runtime/threads_transport.hpp"
 
@@ -212,8 +211,9 @@ Reference run_reference(const Job& job, const TrainOptions& options, int steps) 
     ThreadsWorld world(1);
     Reference reference;
     run_ranks(world, 1, [&](Transport& transport) {
-        const std::unique_ptr<Device> device = make_cpu_device(options.type);
-        RankTrainer trainer({one, schedule, graph, ranks}, plain, *device, transport, world.room());
+        const Plan plan{one, schedule, graph, ranks};
+        const std::unique_ptr<Device> device = make_device(options, plan, 0);
+        RankTrainer trainer(plan, plain, *device, transport, world.room());
         RankRecord record;
         trainer.run(record, [](const RunRecord&) {});
         reference = describe(trainer.whole_model(), *device, record);
@@ -245,8 +245,16 @@ Reference share_reference(Transport& transport, const Reference& reference) {
     return shared;
 }
 
-double check_tolerance(ElementType type) {
-    return type == ElementType::fp64 ? 1e-10 : 1e-5;
+double check_tolerance(ElementType type, MathMode math) {
+    switch (type) {
+        case ElementType::fp64:
+            return 1e-10;
+        case ElementType::fp32:
+            return math == MathMode::tf32 ? 5e-3 : 1e-5;
+        case ElementType::bf16:
+            return 5e-2;
+    }
+    return 0.0;
 }
 
 Comparison compare(RankModel& model, const Device& device, Transport& transport, const RankRecord& record,
@@ -259,7 +267,7 @@ Comparison compare(RankModel& model, const Device& device, Transport& transport,
     result.tensors = 2 * static_cast<int>(reference.tensors.size());
     result.worst = worst_of_all(transport, mine.worst());
     result.uncovered = mine.uncovered();
-    result.tolerance = check_tolerance(device.type());
+    result.tolerance = check_tolerance(device.type(), device.math());
     std::size_t step = 0;
     for (const RunRecord& run : record.runs) {
         for (const double loss : run.losses) {

@@ -46,8 +46,8 @@ struct Comparison {
     bool passed() const { return uncovered.empty() && worst.relative <= tolerance && loss_error <= tolerance; }
 };
 
-/// 1e-10 in fp64, 1e-5 in fp32.
-double check_tolerance(ElementType type);
+/// 1e-10 in fp64, 1e-5 in fp32, 5e-3 in tf32, 5e-2 in bf16.
+double check_tolerance(ElementType type, MathMode math);
 
 /// Compares all ranks; every rank calls it, and gets the same answer.
 Comparison compare(RankModel& model, const Device& device, Transport& transport, const RankRecord& record,

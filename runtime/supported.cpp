@@ -72,16 +72,22 @@ void check_data_parallel(const Job& job, std::vector<BrokenRule>& rules) {
 
 }  // namespace
 
-std::vector<BrokenRule> unsupported(const Job& job) {
+Precision plan_precision(ElementType type) {
+    return type == ElementType::bf16 ? Precision::bf16 : Precision::fp32;
+}
+
+std::vector<BrokenRule> unsupported(const Job& job, ElementType type) {
     std::vector<BrokenRule> rules;
     if (job.software.id != "foreshard") {
         rules.push_back({"software", fmt::format("the runtime runs its own kernels, not those of {}", job.software.id),
                          "foreshard"});
     }
-    if (job.plan.precision != Precision::fp32) {
-        rules.push_back({"precision",
-                         fmt::format("the runtime computes in fp32, not in {}", to_string(job.plan.precision)),
-                         "fp32"});
+    const Precision computed = plan_precision(type);
+    if (job.plan.precision != computed) {
+        rules.push_back(
+            {"precision",
+             fmt::format("the runtime computes in {}, not in {}", to_string(computed), to_string(job.plan.precision)),
+             fmt::format("{}, or another --dtype", to_string(computed))});
     }
     check_axes(job.plan, rules);
     check_schedule(job, rules);

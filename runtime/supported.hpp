@@ -2,11 +2,15 @@
 
 #include <vector>
 
+#include "runtime/element.hpp"
 #include "sim/spec/job.hpp"
 
 namespace foreshard::runtime {
 
 /// What the runtime cannot execute of a job that can be simulated, with the nearest that it can. Empty: all of it.
-std::vector<BrokenRule> unsupported(const Job& job);
+std::vector<BrokenRule> unsupported(const Job& job, ElementType type = ElementType::fp32);
+
+/// Of the plan whose tensors are of this type: fp64 is for checks of plans in fp32.
+Precision plan_precision(ElementType type);
 
 }  // namespace foreshard::runtime

@@ -1,7 +1,6 @@
 #include "runtime/threads_transport.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <thread>
@@ -9,42 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "runtime/reduce.hpp"
-
 namespace foreshard::runtime {
 
 namespace {
 
-enum class CallKind : std::uint8_t { message, all_reduce, all_gather, reduce_scatter, barrier };
-
-const char* name_of(CallKind kind) {
-    switch (kind) {
-        case CallKind::message:
-            return "message";
-        case CallKind::all_reduce:
-            return "all-reduce";
-        case CallKind::all_gather:
-            return "all-gather";
-        case CallKind::reduce_scatter:
-            return "reduce-scatter";
-        case CallKind::barrier:
-            return "barrier";
-    }
-    return "";
-}
-
-/// What a member brings to a meeting.
-struct Call {
-    CallKind kind = CallKind::barrier;
-    std::span<const std::byte> input;
-    std::span<std::byte> output;
-    ElementType type = ElementType::fp32;
-    Reduction reduction = Reduction::sum;
-    bool here = false;
-};
-
 struct Meeting {
-    std::vector<Call> calls;  ///< per member
+    std::vector<MemberCall> calls;  ///< per member
     std::size_t arrived = 0;
     std::size_t left = 0;
     bool done = false;
@@ -69,25 +38,21 @@ struct Line {
     std::int64_t first = 0;                ///< number of the first meeting still kept
 };
 
-void copy(std::span<const std::byte> from, std::span<std::byte> to) {
-    if (from.data() != to.data() && !from.empty()) std::memmove(to.data(), from.data(), from.size());
-}
-
 /// Of what a member gives or takes: the size that must agree.
-std::size_t agreed_size(const Call& call) {
+std::size_t agreed_size(const MemberCall& call) {
     const bool by_output = call.kind == CallKind::all_gather;
     return by_output ? call.output.size() : std::max(call.input.size(), call.output.size());
 }
 
 /// Empty when the calls fit together.
 std::string mismatch(const LineKey& key, const Meeting& meeting) {
-    const Call& first = meeting.calls.front();
+    const MemberCall& first = meeting.calls.front();
     for (std::size_t i = 1; i < meeting.calls.size(); ++i) {
-        const Call& other = meeting.calls[i];
+        const MemberCall& other = meeting.calls[i];
         const bool same = other.kind == first.kind && agreed_size(other) == agreed_size(first) &&
                           other.type == first.type && other.reduction == first.reduction;
         if (same) continue;
-        const auto side = [&](std::size_t member, const Call& call) {
+        const auto side = [&](std::size_t member, const MemberCall& call) {
             const char* role = !key.message ? "calls" : member == 0 ? "sends" : "expects";
             return fmt::format("rank {} {} {} of {} bytes", key.members[member], role, name_of(call.kind),
                                agreed_size(call));
@@ -97,81 +62,30 @@ std::string mismatch(const LineKey& key, const Meeting& meeting) {
     return "";
 }
 
-void all_reduce(std::vector<Call>& calls) {
-    const Elements total{calls.front().output, calls.front().type};
-    copy(calls.front().input, total.bytes);
-    for (std::size_t i = 1; i < calls.size(); ++i) reduce_into(total, calls[i].input, calls[i].reduction);
-    for (std::size_t i = 1; i < calls.size(); ++i) copy(total.bytes, calls[i].output);
-}
-
-void all_gather(std::vector<Call>& calls) {
-    for (Call& reader : calls) {
-        std::size_t offset = 0;
-        for (const Call& writer : calls) {
-            copy(writer.input, reader.output.subspan(offset, writer.input.size()));
-            offset += writer.input.size();
-        }
-    }
-}
-
-/// Every part is summed up in a buffer of its own, since outputs may lie in inputs.
-void reduce_scatter(std::vector<Call>& calls) {
-    const std::size_t element = element_bytes(calls.front().type);
-    const auto count = static_cast<std::int64_t>(calls.front().input.size() / element);
-    const auto members = static_cast<int>(calls.size());
-    std::vector<std::vector<std::byte>> sums;
-    sums.reserve(calls.size());
-    for (int member = 0; member < members; ++member) {
-        const Range part = shard_of(count, members, member);
-        const std::size_t begin = static_cast<std::size_t>(part.begin) * element;
-        const std::size_t bytes = static_cast<std::size_t>(part.size()) * element;
-        const auto first = calls.front().input.subspan(begin, bytes);
-        std::vector<std::byte> sum(first.begin(), first.end());
-        for (std::size_t i = 1; i < calls.size(); ++i) {
-            reduce_into({sum, calls[i].type}, calls[i].input.subspan(begin, bytes), Reduction::sum);
-        }
-        sums.push_back(std::move(sum));
-    }
-    for (std::size_t i = 0; i < calls.size(); ++i) copy(sums[i], calls[i].output);
-}
-
-void carry_out(std::vector<Call>& calls) {
-    switch (calls.front().kind) {
-        case CallKind::message:
-            copy(calls[0].input, calls[1].output);
-            return;
-        case CallKind::all_reduce:
-            return all_reduce(calls);
-        case CallKind::all_gather:
-            return all_gather(calls);
-        case CallKind::reduce_scatter:
-            return reduce_scatter(calls);
-        case CallKind::barrier:
-            return;
-    }
-}
-
 }  // namespace
 
 /// All lines of a process, under the waiting room's lock.
 class ThreadsWorld::Meetings {
 public:
-    explicit Meetings(std::chrono::duration<double> timeout) : room(timeout) {}
+    Meetings(std::chrono::duration<double> timeout, Carrier carrier) : room(timeout), carrier_(std::move(carrier)) {}
 
-    Met meet(const LineKey& key, int rank, const Call& call);
+    Met meet(const LineKey& key, int rank, const MemberCall& call);
 
     WaitingRoom room;
 
 private:
-    Meeting& join(Line& line, const LineKey& key, std::size_t member, const Call& call);
+    Meeting& join(Line& line, const LineKey& key, std::size_t member, const MemberCall& call);
     void finish(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting, int rank);
-    void await(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting, const Call& call);
+    void await(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting, const MemberCall& call);
 
+    void carry_out(const LineKey& key, Meeting& meeting, int rank);
+
+    Carrier carrier_;
     std::map<LineKey, Line> lines_;
     std::condition_variable carried_out_;  ///< buffers of a complete meeting are in use until it is done
 };
 
-Meeting& ThreadsWorld::Meetings::join(Line& line, const LineKey& key, std::size_t member, const Call& call) {
+Meeting& ThreadsWorld::Meetings::join(Line& line, const LineKey& key, std::size_t member, const MemberCall& call) {
     line.calls_made.resize(key.members.size());
     const std::int64_t number = line.calls_made[member]++;
     const auto place = static_cast<std::size_t>(number - line.first);
@@ -182,27 +96,41 @@ Meeting& ThreadsWorld::Meetings::join(Line& line, const LineKey& key, std::size_
     Meeting& meeting = *line.meetings[place];
     meeting.calls[member] = call;
     meeting.calls[member].here = true;
+    if (carrier_.queue) meeting.calls[member].queue = carrier_.queue();
     ++meeting.arrived;
     return meeting;
+}
+
+/// A failure is told to all members by the room: they wait until the work is done or has failed.
+void ThreadsWorld::Meetings::carry_out(const LineKey& key, Meeting& meeting, int rank) {
+    const std::string fault = mismatch(key, meeting);
+    if (!fault.empty()) return room.fail(rank, fault);
+    const bool on_host = !carrier_.carry || Channel{key.axis, key.lane} == control_channel;
+    try {
+        if (on_host) {
+            carry_on_host(meeting.calls);
+        } else {
+            carrier_.carry(meeting.calls);
+        }
+    } catch (const std::exception& error) {
+        room.fail(rank, fmt::format("{} on {}: {}", name_of(meeting.calls.front().kind),
+                                    to_string(Channel{key.axis, key.lane}), error.what()));
+    }
 }
 
 /// The last to arrive does the work of all, without the lock.
 void ThreadsWorld::Meetings::finish(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting, int rank) {
     meeting.met = Clock::now();
     held.unlock();
-    const std::string fault = mismatch(key, meeting);
-    if (fault.empty()) {
-        carry_out(meeting.calls);
-    } else {
-        room.fail(rank, fault);
-    }
+    carry_out(key, meeting, rank);
     held.lock();
     meeting.done = true;
     carried_out_.notify_all();
     room.changed();
 }
 
-void ThreadsWorld::Meetings::await(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting, const Call& call) {
+void ThreadsWorld::Meetings::await(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting,
+                                   const MemberCall& call) {
     const auto what = [&] {
         std::string absent;
         for (std::size_t i = 0; i < key.members.size(); ++i) {
@@ -220,7 +148,7 @@ void ThreadsWorld::Meetings::await(WaitingRoom::Lock& held, const LineKey& key, 
     }
 }
 
-Met ThreadsWorld::Meetings::meet(const LineKey& key, int rank, const Call& call) {
+Met ThreadsWorld::Meetings::meet(const LineKey& key, int rank, const MemberCall& call) {
     const auto member =
         static_cast<std::size_t>(std::find(key.members.begin(), key.members.end(), rank) - key.members.begin());
     WaitingRoom::Lock held = room.lock();
@@ -253,8 +181,8 @@ public:
         return collective(channel, group, {CallKind::all_reduce, data.bytes, data.bytes, data.type, reduction});
     }
     Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine,
-                   std::span<std::byte> all) override {
-        return collective(channel, group, {CallKind::all_gather, mine, all});
+                   Elements all) override {
+        return collective(channel, group, {CallKind::all_gather, mine, all.bytes, all.type});
     }
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override {
         return collective(channel, group, {CallKind::reduce_scatter, all.bytes, mine.bytes, all.type});
@@ -265,7 +193,7 @@ public:
     void abort(const std::string& reason) override { meetings_.room.fail(rank_, reason); }
 
 private:
-    Met collective(Channel channel, std::span<const int> group, const Call& call) {
+    Met collective(Channel channel, std::span<const int> group, const MemberCall& call) {
         return meetings_.meet({channel.axis, channel.lane, false, {group.begin(), group.end()}}, rank_, call);
     }
 
@@ -274,8 +202,8 @@ private:
     int size_;
 };
 
-ThreadsWorld::ThreadsWorld(int ranks, std::chrono::duration<double> timeout)
-    : meetings_(std::make_unique<Meetings>(timeout)) {
+ThreadsWorld::ThreadsWorld(int ranks, std::chrono::duration<double> timeout, Carrier carrier)
+    : meetings_(std::make_unique<Meetings>(timeout, std::move(carrier))) {
     ranks_.reserve(static_cast<std::size_t>(ranks));
     for (int r = 0; r < ranks; ++r) ranks_.push_back(std::make_unique<RankTransport>(*meetings_, r, ranks));
 }

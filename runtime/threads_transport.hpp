@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/carrier.hpp"
 #include "runtime/transport.hpp"
 #include "runtime/waiting_room.hpp"
 
@@ -12,7 +13,9 @@ namespace foreshard::runtime {
 
 class ThreadsWorld {
 public:
-    explicit ThreadsWorld(int ranks, std::chrono::duration<double> timeout = std::chrono::seconds(300));
+    /// @param carrier who copies and adds what is not on the control channel; by default the processor
+    explicit ThreadsWorld(int ranks, std::chrono::duration<double> timeout = std::chrono::seconds(300),
+                          Carrier carrier = {});
     ~ThreadsWorld();
     ThreadsWorld(const ThreadsWorld&) = delete;
     ThreadsWorld& operator=(const ThreadsWorld&) = delete;

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <thread>
 
+#include "runtime/comm/message_groups.hpp"
+#include "runtime/cpu/cpu_device.hpp"
 #include "runtime/exchange.hpp"
 #include "sim/spec/data_parallel.hpp"
 
@@ -27,15 +29,25 @@ ModelOptions model_options(const Plan& plan, const TrainOptions& options, int ra
 
 }  // namespace
 
+std::unique_ptr<Device> make_device(const TrainOptions& options, const Plan& plan, int rank) {
+    return options.device ? options.device(plan, rank) : make_cpu_device(options.type);
+}
+
 RankTrainer::RankTrainer(const Plan& plan, const TrainOptions& options, Device& device, Transport& transport,
                          WaitingRoom& room)
     : plan_(plan),
       options_(options),
+      device_(device),
       transport_(transport),
       room_(room),
       model_(plan.job, plan.graph, transport.rank(), device, transport, model_options(plan, options, transport.rank())),
       tasks_(plan.job, plan.graph, plan.ranks, model_, transport),
       everyone_(all_ranks(transport)) {
+    if (device.runs_behind() || options.issuing == Issuing::one_thread) {
+        const std::vector<std::int32_t> order = issue_order(plan.graph);
+        issues_ = issue_list(plan.graph, plan.ranks.position(transport.rank()).pp, order);
+        group_messages(*issues_, message_groups(plan.graph, order));
+    }
     const int steps = plan.graph.steps;
     runs_ = (options.warmup + options.steps + steps - 1) / steps;
     if (!options.fault || options.fault->giver.rank != transport.rank()) return;
@@ -60,16 +72,25 @@ RunRecord RankTrainer::run_once(int run) {
     if (!record.warmup) ++measured_;
     const bool plain = options_.alternate && measured_ > 0 && measured_ % 2 == 0;
     tasks_.begin_run(first_step);
-    const std::size_t losses_before = tasks_.losses().size();
     transport_.barrier(control_channel, everyone_);
     record.start = Clock::now();
-    record.spans = execute(
-        plan_.graph, plan_.ranks.position(transport_.rank()).pp, transport_.rank(), room_,
-        [this](std::int32_t task) { return perform(task); }, plain ? Recording::off : Recording::on);
+    record.spans = run_graph(plain ? Recording::off : Recording::on);
     record.end = Clock::now();
-    const std::vector<double>& losses = tasks_.losses();
-    record.losses = sum_losses({losses.begin() + static_cast<std::ptrdiff_t>(losses_before), losses.end()});
+    record.losses = sum_losses(model_.losses());
     return record;
+}
+
+RankSpans RankTrainer::run_graph(Recording recording) {
+    const int rank = transport_.rank();
+    const Perform perform_task = [this](std::int32_t task) { return perform(task); };
+    if (issues_) {
+        const GroupCalls group{[this] { tasks_.begin_group(); }, [this] { tasks_.end_group(); },
+                               [this](std::int32_t task) { tasks_.finish(task); }};
+        RankSpans spans = launch(plan_.graph, *issues_, rank, room_, device_, perform_task, recording, group);
+        model_.memory().settle(issues_->queues);
+        return spans;
+    }
+    return execute(plan_.graph, plan_.ranks.position(rank).pp, rank, room_, perform_task, recording);
 }
 
 std::optional<Met> RankTrainer::perform(std::int32_t task) {

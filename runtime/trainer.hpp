@@ -6,6 +6,7 @@
 
 #include "runtime/executor.hpp"
 #include "runtime/fault.hpp"
+#include "runtime/launcher.hpp"
 #include "runtime/rank_model.hpp"
 #include "runtime/rank_tasks.hpp"
 
@@ -33,16 +34,29 @@ struct Fault {
     Giver giver;
 };
 
+/// Who issues a rank's tasks.
+enum class Issuing : std::uint8_t {
+    by_streams,  ///< a thread per stream
+    one_thread,  ///< always where the device runs behind
+};
+
+/// Makes the device of a rank, on the rank's thread.
+using DeviceMaker = std::function<std::unique_ptr<Device>(const Plan& plan, int rank)>;
+
 struct TrainOptions {
     int steps = 1;  ///< rounded up to whole runs of the graph
     int warmup = 0;
     ElementType type = ElementType::fp32;
+    DeviceMaker device = nullptr;  ///< by default the processor
     ModelOptions model;
     std::optional<Fault> fault;
     std::vector<std::vector<std::string>>* op_logs = nullptr;      ///< per rank: gets the name of every op that is run
     std::vector<std::vector<MemoryEvent>>* memory_logs = nullptr;  ///< per rank
+    Issuing issuing = Issuing::by_streams;
     bool alternate = false;  ///< every second run after the warm-up is not recorded, to see what recording costs
 };
+
+std::unique_ptr<Device> make_device(const TrainOptions& options, const Plan& plan, int rank);
 
 /// One run of the graph on one rank.
 struct RunRecord {
@@ -76,17 +90,20 @@ public:
 
 private:
     RunRecord run_once(int run);
+    RankSpans run_graph(Recording recording);
     std::optional<Met> perform(std::int32_t task);
     void break_down();
     std::vector<double> sum_losses(std::vector<double> mine);
 
     Plan plan_;
     const TrainOptions& options_;
+    Device& device_;
     Transport& transport_;
     WaitingRoom& room_;
     RankModel model_;
     RankTasks tasks_;
     std::vector<int> everyone_;
+    std::optional<IssueList> issues_;  ///< where one thread issues all tasks
     int runs_ = 0;
     int run_ = 0;
     int measured_ = 0;  ///< runs since the warm-up

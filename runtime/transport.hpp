@@ -61,9 +61,13 @@ struct Met {
     Clock::time_point at;
 };
 
-/// The calls of one rank; they block until their data is there. Different threads may call at a time, on different
-/// channels. All members of a group call with the same group (ascending ranks, the caller among them) and sizes;
-/// reductions add in the order of ranks, so that results are the same in every run.
+/// A channel that no task uses, for what ranks tell each other outside tasks. Its memory is the host's, and its calls
+/// return when the data is there, whatever the transport.
+inline constexpr Channel control_channel{Axis::pp, Lane::compute};
+
+/// The calls of one rank; they block until their data is there, or, where memory is a GPU's, only enqueue. Different
+/// threads may call at a time, on different channels. All members of a group call with the same group (ascending ranks,
+/// the caller among them) and sizes; reductions add in the order of ranks, so that results are the same in every run.
 /// Every call throws TransportError when sizes differ between ranks, a peer is lost, nothing arrives within the
 /// transport's timeout, or the job was aborted.
 class Transport {
@@ -82,13 +86,19 @@ public:
 
     /// In place: afterwards every member has the same result.
     virtual Met all_reduce(Channel channel, std::span<const int> group, Elements data, Reduction reduction) = 0;
-    /// `all` is made of the members' contributions in the order of ranks; sizes may differ between members. `mine` may
-    /// lie in its place in `all`.
+    /// `all` is made of the members' parts (shard_of) in the order of ranks; on the control channel their sizes may
+    /// differ in any way. `mine` may lie in its place in `all`.
     virtual Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine,
-                           std::span<std::byte> all) = 0;
-    /// `mine` gets the sum of its part (shard_of) of every member's `all`; it may lie in `all`.
+                           Elements all) = 0;
+    /// `mine` gets the sum of its part (shard_of) of every member's `all`; it may lie in its place in `all`.
     virtual Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) = 0;
     virtual Met barrier(Channel channel, std::span<const int> group) = 0;
+
+    /// Sends and receives between the two proceed together: none of them waits for another to be done, and all have
+    /// been issued at the end. Where a call blocks until its data is there, nothing can be put off and nothing needs
+    /// to.
+    virtual void begin_group() {}
+    virtual void end_group() {}
 
     /// Ends the job: calls of all ranks that wait, and all later ones, throw with this reason.
     virtual void abort(const std::string& reason) = 0;

@@ -25,8 +25,8 @@ Tensor UnitRun::tensor(Slot slot) const {
     return state[slot].tensor();
 }
 
-Tensor UnitRun::make(Slot slot, std::int64_t rows, std::int64_t columns) {
-    state[slot] = Buffer(rank.pool, MemoryKind::activations, rows, columns);
+Tensor UnitRun::make(Slot slot, std::int64_t rows, std::int64_t columns, ElementType type) {
+    state[slot] = Buffer(rank.pool, MemoryKind::activations, rows, columns, type);
     return state[slot].tensor();
 }
 

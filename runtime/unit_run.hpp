@@ -25,6 +25,7 @@ enum class Slot : std::uint8_t {
     gathered,  ///< (T, h) input of a linear under sequence parallelism
     qkv,       ///< (T, q + 2k)
     scores,    ///< (b heads s, s), then probabilities
+    log_sum,   ///< (b heads s, 1) of flash attention
     context,   ///< (T, q)
     branch,    ///< (T, h), then (t, h): output of attention or MLP before its residual
     fc1,       ///< (T, inner); head of an encoder: transform before its activation
@@ -72,7 +73,7 @@ struct RankContext {
     bool post_norm = false;  ///< norms behind residuals, as in BERT
     VocabularyPart vocabulary;
     double loss_scale = 1.0;  ///< one over the learnt tokens of the global batch
-    double loss = 0.0;
+    Tensor loss;              ///< of the step, (1, 1) of fp64
     /// Where the embedding matrix lies that an output layer without a matrix of its own uses.
     ParameterStore* table_store = nullptr;
     int table_unit = 0;
@@ -98,7 +99,15 @@ struct UnitRun {
     bool has(Slot slot) const { return static_cast<bool>(state[slot]); }
     /// @throws std::logic_error naming the op, outside the tensor's lifetime
     Tensor tensor(Slot slot) const;
-    Tensor make(Slot slot, std::int64_t rows, std::int64_t columns);
+    Tensor make(Slot slot, std::int64_t rows, std::int64_t columns) {
+        return make(slot, rows, columns, device().type());
+    }
+    Tensor make(Slot slot, std::int64_t rows, std::int64_t columns, ElementType type);
+    /// Of the state's type.
+    Tensor make_state(Slot slot, std::int64_t rows, std::int64_t columns) {
+        return make(slot, rows, columns, device().state_type());
+    }
+    Elements elements(Slot slot) const { return {state[slot].span(), state[slot].tensor().type}; }
     void drop(Slot slot) { state[slot].reset(); }
     void move(Slot from, Slot to) { state[to] = std::move(state[from]); }
     Tensor weight(ParameterId id) const { return parameters.weight(unit, id); }

@@ -23,9 +23,8 @@ public:
         return columns(qkv, shape_.query_width() + shape_.kv_width() + kv_head_ * shape_.head_dim);
     }
     BlockView<T> context(Tensor tensor) const { return columns(tensor, head_ * shape_.head_dim); }
-    BlockView<T> scores(Tensor tensor) const {
-        return block<T>(tensor, (sequence_ * shape_.heads + head_) * shape_.seq, 0, shape_.seq, shape_.seq);
-    }
+    std::int64_t first_score_row() const { return (sequence_ * shape_.heads + head_) * shape_.seq; }
+    BlockView<T> scores(Tensor tensor) const { return block<T>(tensor, first_score_row(), 0, shape_.seq, shape_.seq); }
 
 private:
     BlockView<T> columns(Tensor tensor, std::int64_t column) const {
@@ -144,6 +143,50 @@ void attention_scores_grad(const AttentionShape& shape, Tensor qkv, Tensor dscor
     for_each_head<T>(shape, [&](const HeadViews<T>& head) {
         head.query(dqkv).noalias() += scale * (head.scores(dscores) * head.key(qkv));
         head.key(dqkv).noalias() += scale * (head.scores(dscores).transpose() * head.query(qkv));
+    });
+}
+
+/// A head at a time: what other devices cut into tiles.
+template <class T>
+void flash_attention(const AttentionShape& shape, Tensor qkv, Tensor context, Tensor log_sum) {
+    Matrix<T> scores(shape.seq, shape.seq);
+    for_each_head<T>(shape, [&](const HeadViews<T>& head) {
+        scores.noalias() = score_scale<T>(shape) * (head.query(qkv) * head.key(qkv).transpose());
+        T* sums = data_of<T>(log_sum) + head.first_score_row();
+        for (std::int64_t i = 0; i < shape.seq; ++i) {
+            const std::int64_t seen = shape.mask == AttentionMask::causal ? i + 1 : shape.seq;
+            auto row = scores.row(i).head(seen);
+            const T most = row.maxCoeff();
+            row = (row.array() - most).exp().matrix();
+            const T sum = row.sum();
+            row /= sum;
+            scores.row(i).tail(shape.seq - seen).setZero();
+            sums[i] = most + std::log(sum);
+        }
+        head.context(context).noalias() = scores * head.value(qkv);
+    });
+}
+
+template <class T>
+void flash_attention_grad(const AttentionShape& shape, Tensor qkv, Tensor context, Tensor log_sum, Tensor dcontext,
+                          Tensor dqkv) {
+    view<T>(dqkv).setZero();
+    Matrix<T> probabilities(shape.seq, shape.seq);
+    Matrix<T> gradient(shape.seq, shape.seq);
+    for_each_head<T>(shape, [&](const HeadViews<T>& head) {
+        probabilities.noalias() = score_scale<T>(shape) * (head.query(qkv) * head.key(qkv).transpose());
+        gradient.noalias() = head.context(dcontext) * head.value(qkv).transpose();
+        const T* sums = data_of<T>(log_sum) + head.first_score_row();
+        for (std::int64_t i = 0; i < shape.seq; ++i) {
+            const std::int64_t seen = shape.mask == AttentionMask::causal ? i + 1 : shape.seq;
+            probabilities.row(i).array() = (probabilities.row(i).array() - sums[i]).exp();
+            probabilities.row(i).tail(shape.seq - seen).setZero();
+            const T along = head.context(dcontext).row(i).dot(head.context(context).row(i));
+            gradient.row(i).array() = probabilities.row(i).array() * (gradient.row(i).array() - along);
+        }
+        head.value(dqkv).noalias() += probabilities.transpose() * head.context(dcontext);
+        head.query(dqkv).noalias() += score_scale<T>(shape) * (gradient * head.key(qkv));
+        head.key(dqkv).noalias() += score_scale<T>(shape) * (gradient.transpose() * head.query(qkv));
     });
 }
 

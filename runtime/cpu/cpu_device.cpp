@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
+#include <type_traits>
 
 #include "runtime/cpu/attention.hpp"
 #include "runtime/cpu/elementwise.hpp"
@@ -13,6 +15,16 @@
 namespace foreshard::runtime {
 
 namespace {
+
+template <class Work>
+void with_numbers(Tensor tensor, const Work& work) {
+    assert(tensor.type != ElementType::bf16 && "the processor computes in fp32 and fp64");
+    if (tensor.type == ElementType::fp32) {
+        work(cpu::data_of<float>(tensor));
+    } else {
+        work(cpu::data_of<double>(tensor));
+    }
+}
 
 template <class T>
 class CpuDevice final : public Device {
@@ -27,15 +39,37 @@ public:
 
     void store(Tensor to, std::span<const double> values) override {
         assert(static_cast<std::int64_t>(values.size()) == to.size());
-        std::transform(values.begin(), values.end(), cpu::data_of<T>(to), [](double v) { return static_cast<T>(v); });
+        with_numbers(to, [&](auto* data) {
+            using Number = std::remove_pointer_t<decltype(data)>;
+            std::transform(values.begin(), values.end(), data, [](double v) { return static_cast<Number>(v); });
+        });
     }
     std::vector<double> load(Tensor from) const override {
-        const T* data = cpu::data_of<T>(from);
-        return {data, data + from.size()};
+        std::vector<double> values(static_cast<std::size_t>(from.size()));
+        with_numbers(from, [&](const auto* data) { std::copy_n(data, from.size(), values.begin()); });
+        return values;
     }
-    void fill(Tensor to, double value) override { std::fill_n(cpu::data_of<T>(to), to.size(), static_cast<T>(value)); }
-    void copy(Tensor from, Tensor to) override { cpu::view<T>(to) = cpu::view<T>(from); }
+    void fill(Tensor to, double value) override {
+        with_numbers(to, [&](auto* data) {
+            std::fill_n(data, to.size(), static_cast<std::remove_pointer_t<decltype(data)>>(value));
+        });
+    }
+    void copy(Tensor from, Tensor to) override {
+        assert(from.type == to.type && "16-bit copies are for devices with 16-bit types");
+        std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes()));
+    }
     void add(Tensor from, Tensor to) override { cpu::view<T>(to) += cpu::view<T>(from); }
+    void spoil(Tensor tensor) override {
+        with_numbers(tensor, [](auto* data) { *data = 2 * *data + 1; });
+    }
+
+    void stamp(int index) override {
+        if (stamps_.size() <= static_cast<std::size_t>(index)) stamps_.resize(static_cast<std::size_t>(index) + 1);
+        stamps_[static_cast<std::size_t>(index)] = std::chrono::steady_clock::now();
+    }
+    std::vector<std::chrono::steady_clock::time_point> stamps(int count) override {
+        return {stamps_.begin(), stamps_.begin() + count};
+    }
 
     void linear(Tensor x, Affine w, Tensor y) override { cpu::linear<T>(x, w, y); }
     void linear_input_grad(Tensor dy, Tensor w, Tensor dx) override { cpu::linear_input_grad<T>(dy, w, dx); }
@@ -74,6 +108,14 @@ public:
         cpu::attention_scores_grad<T>(shape, qkv, dscores, dqkv);
     }
 
+    void flash_attention(const AttentionShape& shape, Tensor qkv, Tensor context, Tensor log_sum) override {
+        cpu::flash_attention<T>(shape, qkv, context, log_sum);
+    }
+    void flash_attention_grad(const AttentionShape& shape, Tensor qkv, Tensor context, Tensor log_sum, Tensor dcontext,
+                              Tensor dqkv) override {
+        cpu::flash_attention_grad<T>(shape, qkv, context, log_sum, dcontext, dqkv);
+    }
+
     void activation(ActivationKind kind, Tensor x, Tensor y) override { cpu::activation<T>(kind, x, y); }
     void activation_grad(ActivationKind kind, Tensor x, Tensor dy, Tensor dx) override {
         cpu::activation_grad<T>(kind, x, dy, dx);
@@ -100,26 +142,32 @@ public:
         cpu::softmax_rescale<T>(maximum, logits, parts);
     }
     void softmax_divide(Tensor sum, Tensor logits) override { cpu::softmax_divide<T>(sum, logits); }
-    double cross_entropy(std::span<const std::int32_t> targets, SoftmaxParts parts) const override {
-        return cpu::cross_entropy<T>(targets, parts);
+    void cross_entropy(std::span<const std::int32_t> targets, SoftmaxParts parts, double scale, Tensor loss) override {
+        *cpu::data_of<double>(loss) += scale * cpu::cross_entropy<T>(targets, parts);
     }
     void cross_entropy_grad(std::span<const std::int32_t> targets, VocabularyPart part, double scale,
                             Tensor probabilities) override {
         cpu::cross_entropy_grad<T>(targets, part, scale, probabilities);
     }
 
-    void adamw(const AdamStep& step, Tensor gradient, Tensor first_moment, Tensor second_moment,
-               Tensor weight) override {
+    void adamw(const AdamStep& step, Tensor gradient, Tensor first_moment, Tensor second_moment, Tensor weight,
+               Tensor copy) override {
         cpu::adamw<T>(step, gradient, first_moment, second_moment, weight);
+        if (copy) this->copy(weight, copy);
     }
-    void sgd(double learning_rate, Tensor gradient, Tensor weight) override {
+    void sgd(double learning_rate, Tensor gradient, Tensor weight, Tensor copy) override {
         cpu::sgd<T>(learning_rate, gradient, weight);
+        if (copy) this->copy(weight, copy);
     }
+
+private:
+    std::vector<std::chrono::steady_clock::time_point> stamps_;
 };
 
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device(ElementType type) {
+    if (type == ElementType::bf16) throw std::invalid_argument("the processor computes in fp32 or fp64, not in bf16");
     if (type == ElementType::fp32) return std::make_unique<CpuDevice<float>>();
     return std::make_unique<CpuDevice<double>>();
 }

@@ -1,5 +1,6 @@
 #include "runtime/program/json_measured.hpp"
 
+#include "runtime/program/json_environment.hpp"
 #include "sim/spec/json_specs.hpp"
 
 namespace foreshard::runtime {
@@ -9,16 +10,6 @@ namespace {
 OrderedJson spread_json(const Spread& spread) {
     return {{"count", spread.count}, {"median", spread.median_ms}, {"p10", spread.p10_ms},
             {"p90", spread.p90_ms},  {"min", spread.min_ms},       {"max", spread.max_ms}};
-}
-
-OrderedJson environment_json(const Environment& environment) {
-    OrderedJson json = {{"host", environment.host},
-                        {"processor", environment.processor},
-                        {"cores", environment.cores},
-                        {"memory_bytes", environment.memory},
-                        {"compiler", environment.compiler}};
-    if (!environment.mpi.empty()) json["mpi"] = environment.mpi;
-    return json;
 }
 
 OrderedJson memory_json(const RankMeasure& rank) {
@@ -86,9 +77,9 @@ OrderedJson steps_json(const RunReport& run) {
 }
 
 OrderedJson run_json(const RunReport& run) {
-    return {{"backend", run.options.backend},
-            {"comm", run.options.comm == Comm::mpi ? "mpi" : "threads"},
-            {"dtype", to_string(run.train.type)},
+    return {{"backend", to_string(run.options.backend)},
+            {"comm", to_string(run.options.comm)},
+            {"dtype", dtype_name(run.options)},
             {"optimizer", run.train.model.optimizer == OptimizerKind::sgd ? "sgd" : "adamw"},
             {"learning_rate", run.train.model.update.learning_rate},
             {"data", run.options.data},

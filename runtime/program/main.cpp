@@ -17,7 +17,8 @@ constexpr const char* description =
     "Examples:\n"
     "  foreshard-run --model gpt-tiny --pp 4 --gbs 8 --check --dtype fp64\n"
     "  foreshard-run --model llama-tiny --tp 2 --pp 2 --gbs 16 --iterations 20 --json run.json --trace run.trace.json\n"
-    "  mpirun -np 2 foreshard-run --comm mpi --model gpt-tiny --pp 2 --gbs 8\n";
+    "  mpirun -np 2 foreshard-run --comm mpi --model gpt-tiny --pp 2 --gbs 8\n"
+    "  srun foreshard-run --backend cuda --comm nccl --model megatron-1.7b --tp 8 --gbs 64\n";
 
 cli::ExitCode run_program(int count, const char* const* values) {
     CLI::App app(description, "foreshard-run");
@@ -50,6 +51,9 @@ cli::ExitCode guarded(int count, const char* const* values) {
     } catch (const InputError& error) {
         cli::print_error(error.what());
         return cli::bad_input;
+    } catch (const TransportError& error) {  // the job's processes did not find each other
+        cli::print_error(error.what());
+        return cli::internal_error;
     } catch (const std::exception& error) {
         cli::print_error(std::string("internal error: ") + error.what());
         return cli::internal_error;

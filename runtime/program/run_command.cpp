@@ -1,6 +1,5 @@
 #include "runtime/program/run_command.hpp"
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,9 +9,12 @@
 #include "cli/output.hpp"
 #include "cli/provenance.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/program/calibrate.hpp"
 #include "runtime/program/failure_file.hpp"
+#include "runtime/program/json_bench.hpp"
 #include "runtime/program/run_text.hpp"
 #include "runtime/supported.hpp"
+#include "sim/error.hpp"
 #include "sim/json_report.hpp"
 #include "sim/sim.hpp"
 #include "traces/chrome_trace.hpp"
@@ -21,37 +23,27 @@ namespace foreshard::runtime {
 
 namespace {
 
-/// SIGTERM is waited for by a thread of its own.
-void block_termination() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
-
 int ranks_asked_for(const cli::JobFlags& flags) {
     const JobRequest& request = flags.request;
     return std::max(
         {request.gpus.value_or(1), request.dp.value_or(1) * request.tp.value_or(1) * request.pp.value_or(1), 64});
 }
 
-/// The session where ranks are processes; this process alone otherwise.
 class Program {
 public:
-    explicit Program(const RunOptions& options) : options_(options), environment_(this_environment()) {
+    explicit Program(const RunOptions& options)
+        : options_(options), environment_(this_environment()), processes_(options) {
         if (options.json_file) failure_file_.emplace(*options.json_file);
-        if (options.comm != Comm::mpi) return;
-        block_termination();  // before MPI starts threads, which inherit it
-        session_.emplace(std::chrono::duration<double>(options.timeout_s));
-        environment_.mpi = session_->library();
+        processes_.describe(environment_);
     }
 
     cli::ExitCode run();
 
 private:
-    int rank() { return session_ ? session_->transport().rank() : 0; }
+    int rank() { return processes_.rank(); }
     bool speaks() { return rank() == 0; }
     cli::ExitCode run_plan(const Plan& plan);
+    cli::ExitCode calibrate_plan(const Plan& plan);
     JobOptions job_options(const Plan& plan) const;
     Listener listener(const Plan& plan, const JobOptions& job);
     cli::ExitCode tell(const Plan& plan, const TrainOptions& train, const Outcome& outcome);
@@ -60,7 +52,7 @@ private:
 
     const RunOptions& options_;
     Environment environment_;
-    std::optional<MpiSession> session_;
+    Processes processes_;
     std::optional<FailureFile> failure_file_;
     int steps_done_ = 0;
 };
@@ -68,7 +60,7 @@ private:
 cli::ExitCode Program::run() {
     const Job job = runnable_job(options_, this_machine(environment_, ranks_asked_for(options_.job)));
     std::vector<BrokenRule> broken = check(job);
-    if (broken.empty()) broken = unsupported(job);
+    if (broken.empty()) broken = unsupported(job, options_.type);
     if (!broken.empty()) {
         if (speaks()) cli::print_broken_rules(broken);
         return cli::infeasible;
@@ -82,9 +74,21 @@ cli::ExitCode Program::run() {
     return run_plan({job, schedule, graph, ranks});
 }
 
+/// Times instead of training.
+cli::ExitCode Program::calibrate_plan(const Plan& plan) {
+    if (!options_.json_file) throw InputError("--calibrate", "", "writes its times to the file of --json; name one");
+    const std::vector<BenchRow> rows = calibrate(plan, options_, processes_);
+    if (options_.backend == Backend::cuda) environment_.gpu = gpu_info(processes_.gpu());
+    if (speaks()) {
+        cli::write_output(*options_.json_file, microbench_json(options_, environment_, plan.ranks.count(), rows));
+    }
+    return cli::ok;
+}
+
 JobOptions Program::job_options(const Plan& plan) const {
     JobOptions job;
-    job.train = train_options(options_, plan.job);
+    job.train = train_options(options_, plan.job, processes_.gpu());
+    if (options_.backend == Backend::cuda) job.carrier = gpu_carrier();
     job.check = options_.check;
     job.timeout = std::chrono::duration<double>(options_.timeout_s);
     if (options_.inject_fault) job.train.fault = parse_fault(*options_.inject_fault, plan, options_.comm);
@@ -107,12 +111,36 @@ Listener Program::listener(const Plan& plan, const JobOptions& job) {
 }
 
 cli::ExitCode Program::run_plan(const Plan& plan) {
+    if (options_.cuda_graph && !processes_.several() && plan.ranks.count() > 1) {
+        throw InputError("--cuda-graph", "",
+                         fmt::format("the plan has {} ranks in one process, which meet while they issue; a captured "
+                                     "step needs a process for every rank",
+                                     plan.ranks.count()));
+    }
+    if (options_.backend == Backend::cuda && options_.comm == Comm::threads && plan.ranks.count() > 1) {
+        throw InputError("--comm", "",
+                         fmt::format("threads: the plan has {} ranks; with --backend cuda take virtual (all of them on "
+                                     "one GPU) or nccl (a GPU each)",
+                                     plan.ranks.count()));
+    }
+    if (options_.cuda_graph && !processes_.several() && plan.ranks.count() > 1) {
+        throw InputError("--cuda-graph", "",
+                         fmt::format("the plan has {} ranks in one process, which meet while they issue; a captured "
+                                     "step needs a process for every rank",
+                                     plan.ranks.count()));
+    }
+    processes_.open_nccl(plan);
+    processes_.describe(environment_);
+    if (options_.calibrate) return calibrate_plan(plan);
     const JobOptions job = job_options(plan);
     const Listener ears = listener(plan, job);
-    const Outcome outcome = session_ ? run_as_process(plan, job, *session_, ears) : run_as_threads(plan, job, ears);
+    if (options_.backend == Backend::cuda) environment_.gpu = gpu_info(processes_.gpu());
+    Outcome outcome =
+        processes_.several() ? run_as_process(plan, job, processes_.group(), ears) : run_as_threads(plan, job, ears);
+    if (options_.backend == Backend::cuda && !outcome.failure && speaks()) find_arrivals(plan, outcome);
     if (outcome.failure) {
         const cli::ExitCode code = tell_failure(plan, job.train, outcome);
-        if (session_) session_->kill(code);
+        if (processes_.several()) processes_.end(code);
         return code;
     }
     const bool missed = outcome.comparison && !outcome.comparison->passed();

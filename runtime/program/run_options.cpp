@@ -2,9 +2,12 @@
 
 #include <charconv>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "runtime/gpu.hpp"
+#include "runtime/supported.hpp"
 #include "sim/error.hpp"
 
 namespace foreshard::runtime {
@@ -66,6 +69,85 @@ void add_choice(CLI::App& app, const std::string& flag, const std::map<std::stri
     app.add_option_function<std::string>(flag, store, help)->check(CLI::IsMember(names))->group(group);
 }
 
+void add_dtype(CLI::App& app, RunOptions& options) {
+    const std::map<std::string, std::pair<ElementType, MathMode>> choices = {
+        {"fp32", {ElementType::fp32, MathMode::exact}},
+        {"fp64", {ElementType::fp64, MathMode::exact}},
+        {"tf32", {ElementType::fp32, MathMode::tf32}},
+        {"bf16", {ElementType::bf16, MathMode::exact}},
+    };
+    const auto store = [choices, &options](const std::string& name) {
+        std::tie(options.type, options.math) = choices.at(name);
+    };
+    app.add_option_function<std::string>("--dtype", store,
+                                         "Numbers that tensors are made of: fp32 (default), fp64; with --backend cuda "
+                                         "also bf16 (states in fp32), and tf32 for matrix products of fp32")
+        ->check(CLI::IsMember({"fp32", "fp64", "tf32", "bf16"}))
+        ->group(group);
+}
+
+void add_calibrate(CLI::App& app, RunOptions& options) {
+    const std::map<std::string, Effort> efforts = {
+        {"quick", Effort::quick}, {"full", Effort::full}, {"tiny", Effort::tiny}};
+    app.add_option_function<std::string>(
+           "--calibrate", [efforts, &options](const std::string& name) { options.calibrate = efforts.at(name); },
+           "Time kernels and communication of the plan's ranks instead of training, and write them to the file of "
+           "--json: quick (the plan's sizes), full (and a sweep), tiny (to try it out)")
+        ->check(CLI::IsMember({"quick", "full", "tiny"}))
+        ->group(group);
+}
+
+/// What needs a GPU, asked of the processor.
+void check_backend(const RunOptions& options) {
+    if (options.backend == Backend::cuda) {
+        if (options.comm != Comm::mpi && options.comm != Comm::tcp) return;
+        throw InputError("--comm", "",
+                         fmt::format("{}: moves data between processors; with --backend cuda take virtual "
+                                     "(all ranks on one GPU) or nccl (a GPU each)",
+                                     to_string(options.comm)));
+    }
+    if (options.type == ElementType::bf16 || options.math == MathMode::tf32) {
+        throw InputError("--dtype", "",
+                         fmt::format("{}: the processor computes in fp32 or fp64; take one of them, or --backend cuda",
+                                     options.type == ElementType::bf16 ? "bf16" : "tf32"));
+    }
+    if (options.cuda_graph) throw InputError("--cuda-graph", "", "needs --backend cuda");
+    if (options.comm == Comm::virtual_ranks || options.comm == Comm::nccl) {
+        throw InputError("--comm", "",
+                         fmt::format("{}: moves data between GPUs; add --backend cuda, or take threads, "
+                                     "mpi or tcp",
+                                     to_string(options.comm)));
+    }
+}
+
+void add_launch_flags(CLI::App& app, RunOptions& options) {
+    add_choice(app, "--comm",
+               {{"threads", Comm::threads},
+                {"virtual", Comm::virtual_ranks},
+                {"mpi", Comm::mpi},
+                {"tcp", Comm::tcp},
+                {"nccl", Comm::nccl}},
+               options.comm,
+               "threads (default): all ranks in this process; virtual: all ranks in this process, on one GPU; mpi: "
+               "started by mpirun; tcp: processes that torchrun, srun or a script starts; nccl: the same with a GPU "
+               "each");
+    LaunchFlags& launch = options.launch;
+    app.add_option("--rank", launch.rank, "Rank of this process; by default from torchrun, Open MPI, PMI or Slurm")
+        ->group(group);
+    app.add_option("--ranks", launch.ranks, "Number of processes; with --rank")->group(group);
+    app.add_option("--local-rank", launch.local_rank, "Among the processes of this host; chooses the GPU")
+        ->group(group);
+    app.add_option("--master", launch.master, "Where rank 0 is met (default MASTER_ADDR:MASTER_PORT)")
+        ->group(group)
+        ->type_name("HOST:PORT");
+    app.add_option("--run-id", launch.run_id, "Tells this job from others at the same place; the same on all ranks")
+        ->group(group);
+    app.add_option("--rendezvous", options.rendezvous,
+                   "How processes of --comm nccl and tcp meet: tcp (default), mpi, or a folder that all hosts share")
+        ->group(group)
+        ->type_name("tcp|mpi|DIR");
+}
+
 /// Communication that the runtime does and the simulator has no op for.
 void add_untimed_sums(const Job& job, std::vector<std::string>& assumed) {
     const auto add = [&](const char* what) {
@@ -81,19 +163,44 @@ void add_untimed_sums(const Job& job, std::vector<std::string>& assumed) {
 
 }  // namespace
 
+std::string_view to_string(Backend backend) {
+    return backend == Backend::cuda ? "cuda" : "cpu";
+}
+
+std::string_view dtype_name(const RunOptions& options) {
+    return options.math == MathMode::tf32 ? "tf32" : to_string(options.type);
+}
+
+std::string_view to_string(Comm comm) {
+    switch (comm) {
+        case Comm::threads:
+            return "threads";
+        case Comm::virtual_ranks:
+            return "virtual";
+        case Comm::mpi:
+            return "mpi";
+        case Comm::tcp:
+            return "tcp";
+        case Comm::nccl:
+            return "nccl";
+    }
+    return "";
+}
+
 void add_run_flags(CLI::App& app, RunOptions& options) {
     add_job_flags(app, options.job);
-    app.add_option("--backend", options.backend, "Where it computes: cpu")->group(group);
-    add_choice(app, "--comm", {{"threads", Comm::threads}, {"mpi", Comm::mpi}}, options.comm,
-               "threads (default): all ranks in this process; mpi: started by mpirun");
+    add_choice(app, "--backend", {{"cpu", Backend::cpu}, {"cuda", Backend::cuda}}, options.backend,
+               "Where it computes: cpu (default), or cuda: an NVIDIA GPU");
+    add_launch_flags(app, options);
     app.add_option("--iterations", options.iterations, "Steps to run after the warm-up (default 10, with --check 2)")
         ->check(CLI::Range(1, 1'000'000))
         ->group(group);
     app.add_option("--warmup", options.warmup, "Steps before, which no figure counts (default 2, with --check 0)")
         ->check(CLI::Range(0, 1'000'000))
         ->group(group);
-    add_choice(app, "--dtype", {{"fp32", ElementType::fp32}, {"fp64", ElementType::fp64}}, options.type,
-               "Numbers that tensors are made of (default fp32)");
+    add_dtype(app, options);
+    app.add_flag("--cuda-graph", options.cuda_graph, "Capture every step as a CUDA graph; with --backend cuda")
+        ->group(group);
     app.add_flag("--check", options.check, "Compare loss, gradients and weights with the same training on one rank")
         ->group(group);
     app.add_option("--inject-fault", options.inject_fault,
@@ -109,6 +216,7 @@ void add_run_flags(CLI::App& app, RunOptions& options) {
     app.add_option("--data", options.data, "synthetic (default), or a text file whose bytes are the tokens")
         ->group(group)
         ->type_name("synthetic|FILE");
+    add_calibrate(app, options);
     app.add_option("--timeout-s", options.timeout_s, "A rank that waits longer ends the job (default 300)")
         ->check(CLI::PositiveNumber)
         ->group(group);
@@ -125,6 +233,7 @@ void add_run_flags(CLI::App& app, RunOptions& options) {
 }
 
 Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
+    check_backend(options);
     cli::JobFlags flags = options.job;
     std::vector<std::string> assumed;
     if (!flags.request.cluster) {
@@ -136,8 +245,9 @@ Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
         assumed.emplace_back("software: foreshard, the runtime's own profile");
     }
     if (!flags.request.precision) {
-        flags.request.precision = "fp32";
-        assumed.emplace_back("precision: fp32, which the runtime computes in");
+        const auto precision = std::string(to_string(plan_precision(options.type)));
+        flags.request.precision = precision;
+        assumed.push_back("precision: " + precision + ", which the runtime computes in");
     }
     Job job = job_from(flags);
     add_untimed_sums(job, assumed);
@@ -145,12 +255,14 @@ Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
     return job;
 }
 
-TrainOptions train_options(const RunOptions& options, const Job& job) {
-    if (options.backend != "cpu") {
-        throw InputError("--backend", "",
-                         fmt::format("{} is not available in this build; valid: cpu", options.backend));
-    }
+GpuRequest gpu_request(const RunOptions& options, int gpu) {
+    const GraphCapture capture = options.cuda_graph ? GraphCapture::on : GraphCapture::off;
+    return {options.type, options.math, capture, gpu};
+}
+
+TrainOptions train_options(const RunOptions& options, const Job& job, int gpu) {
     TrainOptions train;
+    if (options.backend == Backend::cuda) train.device = gpu_devices(gpu_request(options, gpu));
     train.steps = options.iterations.value_or(options.check ? 2 : 10);
     train.warmup = options.warmup.value_or(options.check ? 0 : 2);
     train.type = options.type;
@@ -186,8 +298,8 @@ Fault parse_fault(const std::string& text, const Plan& plan, Comm comm) {
         throw InputError("--inject-fault", "",
                          fmt::format("unknown fault '{}'; valid: message, size, memory, kill, stop", named.name));
     }
-    if (comm == Comm::threads) {
-        throw InputError("--inject-fault", "", named.name + " needs a process for every rank: --comm mpi");
+    if (comm == Comm::threads || comm == Comm::virtual_ranks) {
+        throw InputError("--inject-fault", "", named.name + " needs a process for every rank: --comm mpi or tcp");
     }
     return {named.name == "kill" ? Fault::Kind::kill : Fault::Kind::stop, last_step_of(plan, named.number)};
 }

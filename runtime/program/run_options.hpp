@@ -4,20 +4,36 @@
 #include <string>
 
 #include "cli/flags.hpp"
+#include "runtime/gpu.hpp"
 #include "runtime/job_run.hpp"
+#include "runtime/launch/launch_environment.hpp"
+#include "runtime/microbench/bench_sizes.hpp"
 
 namespace foreshard::runtime {
 
-enum class Comm : std::uint8_t { threads, mpi };
+enum class Backend : std::uint8_t { cpu, cuda };
+enum class Comm : std::uint8_t {
+    threads,        ///< all ranks in this process, on its processors
+    virtual_ranks,  ///< all ranks in this process, on one GPU
+    mpi,
+    tcp,   ///< a process each, that meet in a store
+    nccl,  ///< the same with a GPU each
+};
+std::string_view to_string(Comm comm);
 
 /// What foreshard-run is asked for.
 struct RunOptions {
     cli::JobFlags job;
-    std::string backend = "cpu";
+    Backend backend = Backend::cpu;
     Comm comm = Comm::threads;
-    std::optional<int> iterations;  ///< default 10, with --check 2
-    std::optional<int> warmup;      ///< default 2, with --check 0
+    LaunchFlags launch;
+    std::string rendezvous = "tcp";   ///< where processes meet: tcp, mpi, or a folder
+    std::optional<Effort> calibrate;  ///< time kernels and communication instead of training
+    std::optional<int> iterations;    ///< default 10, with --check 2
+    std::optional<int> warmup;        ///< default 2, with --check 0
     ElementType type = ElementType::fp32;
+    MathMode math = MathMode::exact;
+    bool cuda_graph = false;
     bool check = false;
     std::optional<std::string> inject_fault;
     std::optional<std::string> optimizer;  ///< default adamw, with --check sgd
@@ -30,6 +46,10 @@ struct RunOptions {
     std::string command;
 };
 
+std::string_view to_string(Backend backend);
+/// As --dtype has it.
+std::string_view dtype_name(const RunOptions& options);
+
 /// Declares all flags on the program; parsing fills `options`, which must outlive it.
 void add_run_flags(CLI::App& app, RunOptions& options);
 
@@ -38,7 +58,10 @@ void add_run_flags(CLI::App& app, RunOptions& options);
 Job runnable_job(const RunOptions& options, const ClusterSpec& machine);
 
 /// How to train. @throws InputError
-TrainOptions train_options(const RunOptions& options, const Job& job);
+/// @param gpu ordinal of this process's, for backends that have one
+TrainOptions train_options(const RunOptions& options, const Job& job, int gpu);
+
+GpuRequest gpu_request(const RunOptions& options, int gpu);
 
 /// "message=3": the third of the communications that feed a gradient; "task=" is the same. "kill=1", "stop=1",
 /// "memory=1" name a rank, "size=2" a message. @throws InputError

@@ -10,12 +10,28 @@ double mib(std::int64_t bytes) {
     return static_cast<double>(bytes) / 1048576.0;
 }
 
+const char* comm_text(Comm comm) {
+    switch (comm) {
+        case Comm::threads:
+            return "threads";
+        case Comm::virtual_ranks:
+            return "virtual ranks on one GPU";
+        case Comm::mpi:
+            return "MPI processes";
+        case Comm::tcp:
+            return "processes";
+        case Comm::nccl:
+            return "processes with NCCL";
+    }
+    return "";
+}
+
 std::string head_line(const RunReport& run) {
     const ParallelPlan& plan = run.plan.job.plan;
     return fmt::format("{} on {} ranks (tp {}, dp {}, pp {}), schedule {}, {} micro-batches, {}, {}\n",
                        run.plan.job.model.name, run.plan.ranks.count(), plan.tp, plan.dp, plan.pp,
-                       run.plan.schedule.name, run.plan.graph.microbatches, to_string(run.train.type),
-                       run.options.comm == Comm::mpi ? "MPI processes" : "threads");
+                       run.plan.schedule.name, run.plan.graph.microbatches, dtype_name(run.options),
+                       comm_text(run.options.comm));
 }
 
 std::string step_lines(const Measurement& measurement, const Report& report) {

@@ -14,8 +14,9 @@ namespace {
 struct TensorSizes {
     ByteCount shard = 0;  ///< of the hidden width
     ByteCount full = 0;
-    ByteCount column = 0;      ///< an element a token
-    ByteCount statistics = 0;  ///< two elements a token of the shard
+    ByteCount column = 0;      ///< a statistic a token
+    ByteCount statistics = 0;  ///< two a token of the shard
+    ByteCount log_sums = 0;    ///< of flash attention
     ByteCount qkv = 0;
     ByteCount context = 0;
     ByteCount scores = 0;
@@ -26,12 +27,14 @@ struct TensorSizes {
 
 TensorSizes tensor_sizes(const Job& job, const OpShapes& shapes) {
     const ByteCount element = shapes.element;
+    const ByteCount state = std::max<ByteCount>(element, 4);  // statistics of 16-bit tensors are in fp32
     const std::int64_t ffn = job.model.ffn_hidden / job.plan.tp;
     TensorSizes sizes;
     sizes.shard = element * shapes.shard_tokens * shapes.hidden;
     sizes.full = element * shapes.tokens * shapes.hidden;
-    sizes.column = element * shapes.tokens;
-    sizes.statistics = 2 * element * shapes.shard_tokens;
+    sizes.column = state * shapes.tokens;
+    sizes.statistics = 2 * state * shapes.shard_tokens;
+    sizes.log_sums = state * shapes.tokens * shapes.heads;
     sizes.qkv = element * shapes.tokens * (shapes.query + 2 * shapes.kv);
     sizes.context = element * shapes.tokens * shapes.query;
     sizes.scores = element * shapes.tokens * shapes.heads * shapes.seq;
@@ -137,6 +140,8 @@ private:
             if (context_known_) return true;
             take(size_.context);
             if (!keeps_scores_) give(size_.scores);
+        } else if (op == "flash_attention") {
+            take(size_.context + size_.log_sums);
         } else if (op == "activation") {
             take(size_.activated);
         } else if (op == "projection" || op == "fc2") {
@@ -168,6 +173,9 @@ private:
         } else if (op == "attention_context_grad") {
             take(size_.scores + size_.qkv);
             give(size_.context);
+        } else if (op == "flash_attention_grad") {
+            take(size_.qkv);
+            give(size_.context + size_.log_sums + size_.qkv);
         } else if (op == "attention_softmax_grad") {
             give(size_.scores);
         } else if (op == "attention_scores_grad") {

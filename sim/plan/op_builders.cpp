@@ -106,7 +106,9 @@ void TensorParallel::leave_backward(std::vector<Op>& ops) const {
 
 void append_accumulation(const Job& job, std::int64_t parameters, std::vector<Op>& ops) {
     const bool wide = gradient_bytes(job) == 4 && activation_bytes(job.plan.precision) == 2;
-    if (!wide || parameters == 0) return;
+    // The runtime's weight gradient products add to fp32 gradients themselves.
+    const bool fused = job.software.structure.counts_buffers;
+    if (!wide || fused || parameters == 0) return;
     const auto elements = static_cast<double>(parameters);
     ops.push_back(measured(memory("gradient_accumulation", 4.0 * elements, 2.0 * elements)));
 }

@@ -77,7 +77,7 @@ TEST(PyTorchAdamW, GivesTheSameWeightsAfterThreeSteps) {
         }
         device->store(gradient.tensor(), values);
         device->adamw({0.01, 0.9, 0.95, 1e-8, 0.1, step + 1}, gradient.tensor(), first.tensor(), second.tensor(),
-                      weight.tensor());
+                      weight.tensor(), {});
     }
     const std::vector<double> updated = device->load(weight.tensor());
     for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(updated[i], expected[i], 1e-14);

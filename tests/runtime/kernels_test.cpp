@@ -41,6 +41,13 @@ protected:
         return sum;
     }
 
+    double cross_entropy(std::span<const std::int32_t> targets, SoftmaxParts parts, double scale = 1.0) {
+        const Buffer loss(pool_, MemoryKind::activations, 1, 1, ElementType::fp64);
+        device_->fill(loss.tensor(), 0.0);
+        device_->cross_entropy(targets, parts, scale, loss.tensor());
+        return device_->load(loss.tensor()).front();
+    }
+
     /// Every element of `gradient` is the slope of `value` along that element of `of`.
     void expect_slope(const std::function<double()>& value, Tensor of, Tensor gradient, const char* what) {
         const std::vector<double> found = device_->load(gradient);
@@ -152,6 +159,34 @@ TEST_F(Kernels, AttentionGradientsAreSlopes) {
     }
 }
 
+/// What the ops with the score matrix compute, whose gradients are tested above.
+TEST_F(Kernels, FlashAttentionIsAttentionWithScores) {
+    for (const AttentionMask mask : {AttentionMask::causal, AttentionMask::bidirectional}) {
+        const AttentionShape shape{2, 5, 4, 2, 4, mask};
+        const std::int64_t tokens = shape.sequences * shape.seq;
+        const Tensor qkv = random(tokens, shape.query_width() + 2 * shape.kv_width(), 2.0);
+        const Tensor scores = empty(shape.score_rows(), shape.seq);
+        const Tensor dscores = empty(shape.score_rows(), shape.seq);
+        const Tensor dcontext = random(tokens, shape.query_width());
+        const Tensor contexts[] = {empty(tokens, shape.query_width()), empty(tokens, shape.query_width())};
+        const Tensor gradients[] = {empty(tokens, qkv.columns), empty(tokens, qkv.columns)};
+        const Tensor log_sum = empty(shape.score_rows(), 1);
+        device_->attention_scores(shape, qkv, scores);
+        device_->attention_softmax(shape, scores);
+        device_->attention_context(shape, qkv, scores, contexts[0]);
+        device_->attention_context_grad(shape, qkv, scores, dcontext, dscores, gradients[0]);
+        device_->attention_softmax_grad(shape, scores, dscores);
+        device_->attention_scores_grad(shape, qkv, dscores, gradients[0]);
+        device_->flash_attention(shape, qkv, contexts[1], log_sum);
+        device_->flash_attention_grad(shape, qkv, contexts[1], log_sum, dcontext, gradients[1]);
+        for (const auto& pair : {contexts, gradients}) {
+            const std::vector<double> a = device_->load(pair[0]);
+            const std::vector<double> b = device_->load(pair[1]);
+            for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-13);
+        }
+    }
+}
+
 /// A causal token depends on nothing behind it.
 TEST_F(Kernels, CausalAttentionHidesWhatComesLater) {
     const AttentionShape shape{1, 4, 1, 1, 4, AttentionMask::causal};
@@ -176,7 +211,7 @@ TEST_F(Kernels, LossOverPartsIsLossOverAll) {
     const SoftmaxParts whole = parts_of();
     const std::vector<double> logits = device_->load(all);
     device_->softmax_parts(targets, {0, 7}, all, whole);
-    const double expected = device_->cross_entropy(targets, whole);
+    const double expected = cross_entropy(targets, whole);
 
     const Tensor halves[] = {empty(4, 4), empty(4, 4)};
     const VocabularyPart ranges[] = {{0, 4}, {4, 3}};
@@ -197,7 +232,7 @@ TEST_F(Kernels, LossOverPartsIsLossOverAll) {
     for (std::size_t h = 0; h < 2; ++h) device_->softmax_rescale(most, halves[h], parts[h]);
     device_->add(parts[1].sum, parts[0].sum);
     device_->add(parts[1].target, parts[0].target);
-    EXPECT_NEAR(device_->cross_entropy(targets, parts[0]), expected, 1e-12);
+    EXPECT_NEAR(cross_entropy(targets, parts[0]), expected, 1e-12);
     device_->softmax_divide(parts[0].sum, halves[1]);
     const std::vector<double> right = device_->load(halves[1]);
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(right[4 * i + 3], 0.0);
@@ -211,7 +246,7 @@ TEST_F(Kernels, CrossEntropyGradientIsTheSlope) {
     const auto value = [&] {
         device_->copy(logits, work);
         device_->softmax_parts(targets, {0, 4}, work, parts);
-        return 0.25 * device_->cross_entropy(targets, parts);
+        return cross_entropy(targets, parts, 0.25);
     };
     value();
     device_->softmax_divide(parts.sum, work);

@@ -118,7 +118,7 @@ private:
         const auto& [stage, microbatch, direction] = key;
         for (Rank& other : ranks_) {
             if (!other.receives.contains(key)) continue;
-            const auto from = ranks_[r].model->outgoing(stage, microbatch, direction);
+            const auto from = ranks_[r].model->outgoing(stage, microbatch, direction).bytes;
             const auto to = other.model->incoming(stage, microbatch, direction);
             ASSERT_EQ(from.size(), to.size());
             std::memcpy(to.data(), from.data(), from.size());

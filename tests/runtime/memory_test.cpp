@@ -42,9 +42,7 @@ JobRequest request_of(const char* model, const Layout& layout, const std::string
     return request;
 }
 
-TEST_P(CountedBuffers, AreTheMeasuredOnes) {
-    const auto& [model, layout, recompute] = GetParam();
-    const Job job = foreshard::test::valid_job(request_of(model, layout, recompute));
+void expect_measured(const Job& job) {
     RunOptions options;
     options.type = ElementType::fp32;
     const StepResult result = run_steps(job, options);
@@ -67,6 +65,30 @@ TEST_P(CountedBuffers, AreTheMeasuredOnes) {
     EXPECT_EQ(result.left.of(MemoryKind::weights), plan.states.front().weights);
     EXPECT_EQ(result.left.of(MemoryKind::gradients), plan.states.front().gradients);
     EXPECT_EQ(result.left.of(MemoryKind::optimizer), plan.states.front().optimizer);
+}
+
+TEST_P(CountedBuffers, AreTheMeasuredOnes) {
+    const auto& [model, layout, recompute] = GetParam();
+    expect_measured(foreshard::test::valid_job(request_of(model, layout, recompute)));
+}
+
+/// The same with attention in one op, whose numbers are those of the ops with a score matrix.
+TEST(FlashAttention, GivesTheGradientsAndHoldsTheBuffersThatAreCounted) {
+    for (const char* model : {"gpt-tiny", "llama-tiny", "bert-tiny"}) {
+        for (const char* recompute : {"none", "full"}) {
+            JobRequest request = small_request(model, 2);
+            request.sp = true;
+            request.recompute = recompute;
+            Job job = foreshard::test::valid_job(request);
+            const StepResult expected = run_steps(job);
+            job.software.structure.attention = AttentionKernel::flash;
+            const StepResult found = run_steps(job);
+            EXPECT_NE(std::find(found.ops.begin(), found.ops.end(), "flash_attention_grad"), found.ops.end());
+            EXPECT_NEAR(found.loss, expected.loss, 1e-12 * expected.loss);
+            EXPECT_LT(largest_difference(found.gradients, expected.gradients), 1e-10) << model << " " << recompute;
+            expect_measured(job);
+        }
+    }
 }
 
 /// What is saved from forward to backward is what the ops say.

@@ -57,7 +57,7 @@ void try_collectives(Transport& transport) {
         const std::span<std::byte> mine = bytes_of(values).subspan(static_cast<std::size_t>(part.begin) * 8,
                                                                    static_cast<std::size_t>(part.size()) * 8);
         transport.reduce_scatter(dp_channel, group, {bytes_of(values), ElementType::fp64}, {mine, ElementType::fp64});
-        transport.all_gather(dp_channel, group, mine, bytes_of(values));
+        transport.all_gather(dp_channel, group, mine, {bytes_of(values), ElementType::fp64});
         expect(values == sum, "reduce-scatter and all-gather", rank);
     }
     std::vector<double> largest = {1.0 * rank};

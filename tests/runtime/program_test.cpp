@@ -88,7 +88,10 @@ TEST_F(RunProgram, SaysWhyItDoesNotRunAPlan) {
                  {"--dp 2 --data-parallel horovod", "does not execute horovod", 3},
                  {"--pp 2 --dp 2 --data-parallel fsdp2", "tied embedding", 3},
                  {"--software megatron-core-te --precision fp32", "its own kernels", 3},
-                 {"--backend cuda", "not available in this build", 2},
+                 {"--dtype bf16", "the processor computes in fp32 or fp64", 2},
+                 {"--dtype tf32", "the processor computes in fp32 or fp64", 2},
+                 {"--cuda-graph", "needs --backend cuda", 2},
+                 {"--precision bf16", "the runtime computes in fp32, not in bf16", 3},
                  {"--pp 2 --inject-fault kill=1", "needs a process for every rank", 2},
                  {"--pp 2 --inject-fault memory=7", "there is no rank 7", 2},
                  {"--data /no/such/text", "/no/such/text", 4}};
@@ -97,6 +100,17 @@ TEST_F(RunProgram, SaysWhyItDoesNotRunAPlan) {
         EXPECT_EQ(outcome.code, test.code) << test.flags << "\n" << outcome.err;
         EXPECT_THAT(outcome.err, HasSubstr(test.message)) << test.flags;
     }
+}
+
+/// Whether this build has CUDA or not, and this machine a GPU or not: none is visible here.
+TEST_F(RunProgram, SaysWhatIsMissingForAGpu) {
+    ASSERT_EQ(setenv("CUDA_VISIBLE_DEVICES", "", 1), 0);
+    const Outcome outcome = run(std::string(tiny) + "--backend cuda --dtype bf16");
+    ASSERT_EQ(unsetenv("CUDA_VISIBLE_DEVICES"), 0);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, testing::AnyOf(HasSubstr("--backend: cuda: no NVIDIA driver was found"),
+                                            HasSubstr("--backend: cuda: no GPU is visible"),
+                                            HasSubstr("--backend: cuda: this program was built without CUDA")));
 }
 
 TEST_F(RunProgram, EndsCleanlyWhenARankHasNoMemory) {

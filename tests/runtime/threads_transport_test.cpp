@@ -1,6 +1,8 @@
 #include "runtime/threads_transport.hpp"
 
+#include <atomic>
 #include <numeric>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,7 +81,7 @@ TEST(ThreadsTransport, ReduceScatterThenAllGatherIsAnAllReduce) {
                 all.subspan(static_cast<std::size_t>(mine.begin) * 8, static_cast<std::size_t>(mine.size()) * 8);
             transport.reduce_scatter(dp_channel, everyone(transport), {all, ElementType::fp64},
                                      {part, ElementType::fp64});
-            transport.all_gather(dp_channel, everyone(transport), part, all);
+            transport.all_gather(dp_channel, everyone(transport), part, {all, ElementType::fp64});
             for (int i = 0; i < count; ++i) {
                 EXPECT_EQ(values[static_cast<std::size_t>(i)], sum_in_rank_order(ranks, i));
             }
@@ -182,6 +184,49 @@ TEST(ThreadsTransport, EndsAtTheTimeoutWhenARankIsStuckElsewhere) {
     EXPECT_THAT(failure, HasSubstr("nothing came within 0.05 s"));
     EXPECT_THAT(failure, HasSubstr("rank 0 waits for rank 1"));
     EXPECT_THAT(failure, HasSubstr("rank 1 is at work"));
+}
+
+/// Ranks that share a GPU: another one does the work, once for all members; what ranks tell each other stays on the
+/// host.
+TEST(Carrier, GetsTheQueuesOfAllMembersOnTheThreadOfTheLast) {
+    std::atomic<int> carried = 0;
+    static thread_local int queue = 0;
+    Carrier carrier;
+    carrier.queue = [] { return static_cast<void*>(&queue); };
+    carrier.carry = [&](std::vector<MemberCall>& calls) {
+        ++carried;
+        EXPECT_EQ(calls.size(), 3U);
+        std::set<void*> queues;
+        for (const MemberCall& call : calls) queues.insert(call.queue);
+        EXPECT_EQ(queues.size(), 3U);
+        EXPECT_TRUE(queues.contains(&queue)) << "the calling thread is a member";
+        carry_on_host(calls);
+    };
+    ThreadsWorld world(3, std::chrono::seconds(60), carrier);
+    run_ranks(world, 3, [&](Transport& transport) {
+        std::vector<double> values = {1.0 + transport.rank()};
+        transport.all_reduce(dp_channel, everyone(transport), {bytes_of(values), ElementType::fp64}, Reduction::sum);
+        EXPECT_EQ(values.front(), 6.0);
+        transport.all_reduce(control_channel, everyone(transport), {bytes_of(values), ElementType::fp64},
+                             Reduction::max);
+    });
+    EXPECT_EQ(carried, 1);
+}
+
+TEST(Carrier, ItsFailureEndsTheJobWithItsWords) {
+    Carrier carrier;
+    carrier.carry = [](std::vector<MemberCall>& /*calls*/) { throw std::runtime_error("cudaMemcpyAsync failed"); };
+    ThreadsWorld world(2, std::chrono::seconds(60), carrier);
+    try {
+        run_ranks(world, 2, [&](Transport& transport) {
+            std::vector<double> values = {1.0};
+            transport.all_reduce(dp_channel, everyone(transport), {bytes_of(values), ElementType::fp64},
+                                 Reduction::sum);
+        });
+        FAIL() << "must end";
+    } catch (const TransportError& error) {
+        EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("all-reduce on dp"), HasSubstr("cudaMemcpyAsync failed")));
+    }
 }
 
 }  // namespace
