@@ -20,7 +20,7 @@ struct GpuRequest {
 /// @throws InputError naming what is missing: a build with CUDA, a driver, a GPU
 DeviceMaker gpu_devices(const GpuRequest& request);
 
-/// A device for benchmarks. @throws InputError as above
+/// One without a plan. @throws InputError as above
 std::unique_ptr<Device> bench_gpu(const GpuRequest& request);
 
 /// Moves data between ranks that share a GPU (cuda/virtual_carrier.hpp). @throws InputError in a build without CUDA

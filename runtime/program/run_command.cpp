@@ -40,7 +40,8 @@ public:
     cli::ExitCode run();
 
 private:
-    bool speaks() { return processes_.rank() == 0; }
+    int rank() { return processes_.rank(); }
+    bool speaks() { return rank() == 0; }
     cli::ExitCode run_plan(const Plan& plan);
     cli::ExitCode calibrate_plan(const Plan& plan);
     JobOptions job_options(const Plan& plan) const;
@@ -122,6 +123,12 @@ cli::ExitCode Program::run_plan(const Plan& plan) {
                                      "one GPU) or nccl (a GPU each)",
                                      plan.ranks.count()));
     }
+    if (options_.cuda_graph && !processes_.several() && plan.ranks.count() > 1) {
+        throw InputError("--cuda-graph", "",
+                         fmt::format("the plan has {} ranks in one process, which meet while they issue; a captured "
+                                     "step needs a process for every rank",
+                                     plan.ranks.count()));
+    }
     processes_.open_nccl(plan);
     processes_.describe(environment_);
     if (options_.calibrate) return calibrate_plan(plan);
@@ -173,10 +180,8 @@ cli::ExitCode Program::tell(const Plan& plan, const TrainOptions& train, const O
 
 /// Every rank that failed tells why. Each knows the finished steps.
 cli::ExitCode Program::tell_failure(const Plan& plan, const TrainOptions& train, const Outcome& outcome) {
-    if (speaks() || outcome.failure->rank == processes_.rank()) cli::print_error(outcome.failure->reason);
-    if (failure_file_) {
-        failure_file_->write(processes_.rank(), failure_json({options_, plan, train, outcome, environment_}));
-    }
+    if (speaks() || outcome.failure->rank == rank()) cli::print_error(outcome.failure->reason);
+    if (failure_file_) failure_file_->write(rank(), failure_json({options_, plan, train, outcome, environment_}));
     return cli::internal_error;
 }
 
