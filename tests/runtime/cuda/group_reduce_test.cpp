@@ -27,12 +27,14 @@ public:
         std::uniform_real_distribution<float> between(-3.0F, 3.0F);
         data_.resize(static_cast<std::size_t>(members));
         for (std::vector<T>& mine : data_) {
+            mine.reserve(static_cast<std::size_t>(count));
             for (int i = 0; i < count; ++i) mine.push_back(T(between(engine)));
         }
     }
 
     std::vector<MemberCall> calls(Reduction reduction) {
         std::vector<MemberCall> calls;
+        calls.reserve(data_.size());
         for (std::size_t member = 0; member < data_.size(); ++member) {
             const std::span<std::byte> all = std::as_writable_bytes(std::span(data_[member]));
             std::span<std::byte> mine = all;
@@ -49,6 +51,7 @@ public:
 
     std::vector<std::vector<std::byte>> results(const std::vector<MemberCall>& calls) const {
         std::vector<std::vector<std::byte>> bytes;
+        bytes.reserve(calls.size());
         for (const MemberCall& call : calls) bytes.emplace_back(call.output.begin(), call.output.end());
         return bytes;
     }

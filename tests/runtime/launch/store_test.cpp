@@ -79,6 +79,7 @@ TEST(TcpStore, ManyThreadsOfManyRanksMeet) {
     constexpr int ranks = 6;
     const StoreServer server(0, "run");
     std::vector<std::thread> threads;
+    threads.reserve(ranks);
     std::vector<std::string> told(ranks);
     for (int rank = 0; rank < ranks; ++rank) {
         threads.emplace_back([&, rank] {

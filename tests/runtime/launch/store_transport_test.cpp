@@ -29,6 +29,7 @@ std::vector<std::string> run(int ranks, const std::function<void(StoreTransport&
     const StoreServer server(0, "run");
     std::vector<std::string> failures(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
         threads.emplace_back([&, rank] {
             TcpStore store({"localhost", server.port(), "run", rank}, 20s);
@@ -54,6 +55,7 @@ TEST(StoreTransport, CollectivesAddInTheOrderOfRanks) {
     const auto failures = run(ranks, [](StoreTransport& transport) {
         const std::vector<int> group = all_ranks(transport);
         std::vector<double> values;
+        values.reserve(count);
         for (int i = 0; i < count; ++i) values.push_back(value_of(transport.rank(), i));
         std::vector<double> scattered = values;
         transport.all_reduce(dp_channel, group, {bytes_of(values), ElementType::fp64}, Reduction::sum);
