@@ -11,8 +11,8 @@
 namespace foreshard::gui {
 namespace {
 
-constexpr Picoseconds length = 500'000;
-constexpr Picoseconds step = 10'000'000;
+constexpr Picoseconds span_length = 500'000;
+constexpr Picoseconds step_length = 10'000'000;
 
 /// Forward passes of micro-batches 0, 1, ... on one rank; -1: that micro-batch is missing.
 foreshard::Run passesAt(const std::vector<Picoseconds>& starts) {
@@ -23,15 +23,15 @@ foreshard::Run passesAt(const std::vector<Picoseconds>& starts) {
     for (std::size_t i = 0; i < starts.size(); ++i) {
         if (starts[i] < 0) continue;
         spans.start.push_back(starts[i]);
-        spans.end.push_back(starts[i] + length);
+        spans.end.push_back(starts[i] + span_length);
         spans.microbatch.push_back(static_cast<std::int32_t>(i));
         spans.kind.push_back(SpanKind::forward);
         for (std::vector<std::int16_t>* zeros : {&spans.stage, &spans.chunk, &spans.step}) zeros->push_back(0);
         for (std::vector<std::int32_t>* zeros : {&spans.task, &spans.name}) zeros->push_back(0);
     }
     spans.rows.push_back({0, SpanLane::compute, 0, 0, spans.size(), "PP0"});
-    spans.finish = 2 * step;
-    spans.window_end = step;
+    spans.finish = 2 * step_length;
+    spans.window_end = step_length;
     return run;
 }
 
@@ -59,9 +59,9 @@ TEST(TimelineDiff, LateAndEarlyAreCutOffAtHalfOfTheStep) {
     TimelineRow row;
     row.run = 1;
     row.content = RowContent::late_early;
-    RowImage(scene, {0, 2 * step, 200.0}, 5).drawLateEarly(strip, row, 0, height);
+    RowImage(scene, {0, 2 * step_length, 200.0}, 5).drawLateEarly(strip, row, 0, height);
     const auto columnOf = [&](std::size_t span) {
-        return static_cast<int>((b.spans.start[span] + length / 2) / 100'000);
+        return static_cast<int>((b.spans.start[span] + span_length / 2) / 100'000);
     };
     const Theme& colors = theme(ThemeKind::light);
     EXPECT_EQ(pixelsOfColor(strip, columnOf(0), colors.early), height / 4) << "an eighth of the step: half height";
@@ -81,7 +81,7 @@ TEST(TimelineDiff, WhatOnlyTheFirstRunHasStandsAtItsPlaceInARowOfItsOwn) {
     EXPECT_EQ(row.label, "only A");
     EXPECT_EQ(row.content, RowContent::only_first);
     QImage image(100, 6, QImage::Format_RGB32);
-    RowImage drawing(scene, {0, step, 100.0}, 3);
+    RowImage drawing(scene, {0, step_length, 100.0}, 3);
     drawing.drawSpans(image, row, 0, 6);
     ASSERT_EQ(drawing.boxes().size(), 1U);
     EXPECT_EQ(drawing.boxes()[0].run, 0U);
@@ -135,7 +135,7 @@ TEST_F(ShownDiff, MatchedSpansOfAAreNeitherDrawnNorFound) {
     EXPECT_FALSE(spanRect(shown.view.frame(), 0, 1));
     const TimelineFrame frame = shown.view.frame();
     const int y = shown.middleOf(0, 2).y();
-    const Hit hit = hitTest(frame, QPoint(static_cast<int>(frame.x(0, a.spans.start[1] + length / 2)), y));
+    const Hit hit = hitTest(frame, QPoint(static_cast<int>(frame.x(0, a.spans.start[1] + span_length / 2)), y));
     EXPECT_FALSE(hit.span);
     shown.state.select(Selection{.kind = Selection::Kind::span, .run = 0, .span = 2});
     shown.press(Qt::Key_Period);

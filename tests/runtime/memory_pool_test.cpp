@@ -73,7 +73,7 @@ TEST_F(PoolsDeath, AnEarlyAndALateUseEndTheProgram) {
 TEST_F(PoolsDeath, AUseBeyondATensorEndsTheProgram) {
     const Buffer a(pool_, MemoryKind::activations, 1, 32);
     const Buffer b(pool_, MemoryKind::activations, 1, 32);
-    EXPECT_DEATH(device_->fill({a.tensor().data, 1, 33}, 0.0), "use-after-poison");
+    EXPECT_DEATH(device_->fill({a.tensor().data, 1, 33, a.tensor().type}, 0.0), "use-after-poison");
 }
 
 #else

@@ -186,8 +186,8 @@ std::vector<Measured> read_measured(const std::string& system, const std::string
         std::stringstream cut(line);
         for (std::string cell; std::getline(cut, cell, ',');) cells.push_back(cell);
         if (cells.size() < 9 || cells[0] != system || cells[1] != version || cells[5] != "half") continue;
-        const std::map<std::string, CollectiveKind> kinds = {{"CollectiveKind::all_reduce", CollectiveKind::all_reduce},
-                                                             {"CollectiveKind::all_gather", CollectiveKind::all_gather},
+        const std::map<std::string, CollectiveKind> kinds = {{"all_reduce", CollectiveKind::all_reduce},
+                                                             {"all_gather", CollectiveKind::all_gather},
                                                              {"reduce_scatter", CollectiveKind::reduce_scatter}};
         const auto kind = kinds.find(cells[4]);
         if (kind == kinds.end()) continue;
