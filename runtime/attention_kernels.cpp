@@ -76,7 +76,7 @@ void flash_grad(UnitRun& run) {
     run.drop(Slot::qkv);
 }
 
-constexpr NamedKernel kernels[] = {
+constexpr NamedKernel attention_list[] = {
     {"flash_attention", flash},
     {"flash_attention_grad", flash_grad},
     {"positions", positions},
@@ -92,7 +92,7 @@ constexpr NamedKernel kernels[] = {
 }  // namespace
 
 std::span<const NamedKernel> attention_kernels() {
-    return kernels;
+    return attention_list;
 }
 
 }  // namespace foreshard::runtime

@@ -5,23 +5,24 @@ namespace foreshard::runtime {
 
 namespace {
 
-constexpr Channel channel{Axis::tp, Lane::compute};
+constexpr Channel tp_channel{Axis::tp, Lane::compute};
 
 void all_reduce(UnitRun& run, Slot slot) {
-    run.rank.transport.all_reduce(channel, run.rank.tp_group, run.elements(slot), Reduction::sum);
+    run.rank.transport.all_reduce(tp_channel, run.rank.tp_group, run.elements(slot), Reduction::sum);
 }
 
 /// (t, h) of every rank to (T, h).
 void all_gather(UnitRun& run, Slot from, Slot to) {
     Buffer all(run.rank.pool, MemoryKind::activations, run.tokens(), run.hidden());
-    run.rank.transport.all_gather(channel, run.rank.tp_group, run.state[from].span(), {all.span(), all.tensor().type});
+    run.rank.transport.all_gather(tp_channel, run.rank.tp_group, run.state[from].span(),
+                                  {all.span(), all.tensor().type});
     run.state[to] = std::move(all);
 }
 
 /// (T, h) to its sum's (t, h), in place of it.
 void reduce_scatter(UnitRun& run, Slot slot) {
     Buffer mine(run.rank.pool, MemoryKind::activations, run.shard_tokens(), run.hidden());
-    run.rank.transport.reduce_scatter(channel, run.rank.tp_group, run.elements(slot),
+    run.rank.transport.reduce_scatter(tp_channel, run.rank.tp_group, run.elements(slot),
                                       {mine.span(), mine.tensor().type});
     run.state[slot] = std::move(mine);
 }
@@ -71,7 +72,7 @@ void gather_embedding_grad(UnitRun& run) {
     all_gather(run, Slot::grad, Slot::grad);
 }
 
-constexpr NamedKernel kernels[] = {
+constexpr NamedKernel collective_list[] = {
     {"tp_all_gather", gather_input},
     {"tp_all_reduce", reduce_branch},
     {"tp_reduce_scatter", scatter_branch},
@@ -87,7 +88,7 @@ constexpr NamedKernel kernels[] = {
 }  // namespace
 
 std::span<const NamedKernel> collective_kernels() {
-    return kernels;
+    return collective_list;
 }
 
 }  // namespace foreshard::runtime

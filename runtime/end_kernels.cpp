@@ -145,7 +145,7 @@ void cross_entropy_grad(UnitRun& run) {
                                     run.tensor(Slot::logits));
 }
 
-constexpr NamedKernel kernels[] = {
+constexpr NamedKernel end_list[] = {
     {"embedding", embedding},
     {"embedding_grad", embedding_grad},
     {"mlm_transform", transform},
@@ -203,7 +203,7 @@ void reduce_loss(UnitRun& run) {
 }
 
 std::span<const NamedKernel> end_kernels() {
-    return kernels;
+    return end_list;
 }
 
 }  // namespace foreshard::runtime

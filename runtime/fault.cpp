@@ -10,7 +10,7 @@ namespace foreshard::runtime {
 namespace {
 
 /// What a message is, whatever carries it: stage that consumes it, micro-batch, forward or not.
-using MessageKey = std::tuple<std::int32_t, std::int32_t, bool>;
+using SendKey = std::tuple<std::int32_t, std::int32_t, bool>;
 
 /// Gathers of updated parameters come after the gradients of their step; those of sharded ones before.
 bool feeds_gradient(const TaskGraph& graph, const Task& task) {
@@ -25,7 +25,7 @@ std::vector<Giver> gradient_feeders(const Schedule& schedule, const TaskGraph& g
     const auto rank_at = [&](std::int32_t task) {
         return ranks.on_pipeline_rank(0, graph.places[static_cast<std::size_t>(graph.rank_of(task))].pp);
     };
-    std::map<MessageKey, Giver> sends;
+    std::map<SendKey, Giver> sends;
     std::vector<Giver> collectives;
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.tasks.size()); ++id) {
         const Task& task = graph.tasks[static_cast<std::size_t>(id)];

@@ -176,7 +176,7 @@ void qkv_wgrad(UnitRun& run) {
                 run.affine_grad(ParameterId::qkv_weight, ParameterId::qkv_bias));
 }
 
-constexpr NamedKernel kernels[] = {
+constexpr NamedKernel layer_list[] = {
     {"norm", norm},
     {"norm_grad", norm_grad},
     {"bias_dropout_residual", add_residual},
@@ -200,7 +200,7 @@ constexpr NamedKernel kernels[] = {
 }  // namespace
 
 std::span<const NamedKernel> layer_kernels() {
-    return kernels;
+    return layer_list;
 }
 
 }  // namespace foreshard::runtime

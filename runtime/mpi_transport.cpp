@@ -11,7 +11,7 @@ namespace foreshard::runtime {
 
 namespace {
 
-enum CallKind : std::int32_t { message, all_reduce_call, all_gather_call, reduce_scatter_call, barrier_call };
+enum CallKind : std::int32_t { message, all_reduce_header, all_gather_header, reduce_scatter_header, barrier_header };
 
 /// Messages of a channel may go both ways between two ranks at a time, so what the receiver says has its own tag.
 int tag_of(Channel channel) {
@@ -134,7 +134,7 @@ void MpiTransport::sum_parts(Channel channel, std::span<const int> group, Elemen
 
 Met MpiTransport::all_reduce(Channel channel, std::span<const int> group, Elements data, Reduction reduction) {
     const auto bytes = static_cast<std::int64_t>(data.bytes.size());
-    const Met met = greet(channel, group, {all_reduce_call, static_cast<std::int32_t>(data.type), bytes, bytes}).met;
+    const Met met = greet(channel, group, {all_reduce_header, static_cast<std::int32_t>(data.type), bytes, bytes}).met;
     std::vector<std::size_t> sizes;
     for (std::size_t i = 0; i < group.size(); ++i) sizes.push_back(part_of(data, group.size(), i).size());
     const std::span<std::byte> mine = part_of(data, group.size(), place_in(group));
@@ -147,7 +147,7 @@ Met MpiTransport::all_gather(Channel channel, std::span<const int> group, std::s
                              Elements all) {
     const auto bytes = static_cast<std::int64_t>(mine.size());
     const Greeting greeting =
-        greet(channel, group, {all_gather_call, 0, bytes, static_cast<std::int64_t>(all.bytes.size())});
+        greet(channel, group, {all_gather_header, 0, bytes, static_cast<std::int64_t>(all.bytes.size())});
     std::vector<std::size_t> sizes;
     for (const Header& header : greeting.headers) sizes.push_back(static_cast<std::size_t>(header.bytes));
     exchange_parts(channel, group, mine, all.bytes, sizes);
@@ -156,13 +156,14 @@ Met MpiTransport::all_gather(Channel channel, std::span<const int> group, std::s
 
 Met MpiTransport::reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) {
     const auto bytes = static_cast<std::int64_t>(all.bytes.size());
-    const Met met = greet(channel, group, {reduce_scatter_call, static_cast<std::int32_t>(all.type), bytes, bytes}).met;
+    const Met met =
+        greet(channel, group, {reduce_scatter_header, static_cast<std::int32_t>(all.type), bytes, bytes}).met;
     sum_parts(channel, group, all, mine.bytes, Reduction::sum);
     return met;
 }
 
 Met MpiTransport::barrier(Channel channel, std::span<const int> group) {
-    return greet(channel, group, {barrier_call, 0, 0, 0}).met;
+    return greet(channel, group, {barrier_header, 0, 0, 0}).met;
 }
 
 }  // namespace foreshard::runtime

@@ -25,9 +25,9 @@ void add_run(const RunRecord& run, Clock::duration ahead, std::vector<Word>& wor
     }
 }
 
-class Reader {
+class RecordReader {
 public:
-    explicit Reader(std::vector<Word> words) : words_(std::move(words)) {}
+    explicit RecordReader(std::vector<Word> words) : words_(std::move(words)) {}
     Word next() { return words_[place_++]; }
 
     RunRecord run() {
@@ -67,7 +67,7 @@ std::vector<std::byte> to_bytes(const RankRecord& record, const ClockOffset& clo
 TimedRecord from_bytes(std::span<const std::byte> bytes) {
     std::vector<Word> words(bytes.size() / sizeof(Word));
     std::memcpy(words.data(), bytes.data(), bytes.size());
-    Reader reader(std::move(words));
+    RecordReader reader(std::move(words));
     TimedRecord timed;
     timed.record.rank = static_cast<int>(reader.next());
     timed.clock.ahead = std::chrono::nanoseconds(reader.next());

@@ -12,7 +12,7 @@ namespace foreshard::runtime {
 
 namespace {
 
-struct Meeting {
+struct Encounter {
     std::vector<MemberCall> calls;  ///< per member
     std::size_t arrived = 0;
     std::size_t left = 0;
@@ -33,7 +33,7 @@ struct LineKey {
 
 /// The n-th call of every member meet.
 struct Line {
-    std::deque<std::unique_ptr<Meeting>> meetings;
+    std::deque<std::unique_ptr<Encounter>> meetings;
     std::vector<std::int64_t> calls_made;  ///< per member
     std::int64_t first = 0;                ///< number of the first meeting still kept
 };
@@ -45,7 +45,7 @@ std::size_t agreed_size(const MemberCall& call) {
 }
 
 /// Empty when the calls fit together.
-std::string mismatch(const LineKey& key, const Meeting& meeting) {
+std::string mismatch(const LineKey& key, const Encounter& meeting) {
     const MemberCall& first = meeting.calls.front();
     for (std::size_t i = 1; i < meeting.calls.size(); ++i) {
         const MemberCall& other = meeting.calls[i];
@@ -74,26 +74,26 @@ public:
     WaitingRoom room;
 
 private:
-    Meeting& join(Line& line, const LineKey& key, std::size_t member, const MemberCall& call);
-    void finish(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting, int rank);
-    void await(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting, const MemberCall& call);
+    Encounter& join(Line& line, const LineKey& key, std::size_t member, const MemberCall& call);
+    void finish(WaitingRoom::Lock& held, const LineKey& key, Encounter& meeting, int rank);
+    void await(WaitingRoom::Lock& held, const LineKey& key, Encounter& meeting, const MemberCall& call);
 
-    void carry_out(const LineKey& key, Meeting& meeting, int rank);
+    void carry_out(const LineKey& key, Encounter& meeting, int rank);
 
     Carrier carrier_;
     std::map<LineKey, Line> lines_;
     std::condition_variable carried_out_;  ///< buffers of a complete meeting are in use until it is done
 };
 
-Meeting& ThreadsWorld::Meetings::join(Line& line, const LineKey& key, std::size_t member, const MemberCall& call) {
+Encounter& ThreadsWorld::Meetings::join(Line& line, const LineKey& key, std::size_t member, const MemberCall& call) {
     line.calls_made.resize(key.members.size());
     const std::int64_t number = line.calls_made[member]++;
     const auto place = static_cast<std::size_t>(number - line.first);
     while (line.meetings.size() <= place) {
-        line.meetings.push_back(std::make_unique<Meeting>());
+        line.meetings.push_back(std::make_unique<Encounter>());
         line.meetings.back()->calls.resize(key.members.size());
     }
-    Meeting& meeting = *line.meetings[place];
+    Encounter& meeting = *line.meetings[place];
     meeting.calls[member] = call;
     meeting.calls[member].here = true;
     if (carrier_.queue) meeting.calls[member].queue = carrier_.queue();
@@ -102,7 +102,7 @@ Meeting& ThreadsWorld::Meetings::join(Line& line, const LineKey& key, std::size_
 }
 
 /// A failure is told to all members by the room: they wait until the work is done or has failed.
-void ThreadsWorld::Meetings::carry_out(const LineKey& key, Meeting& meeting, int rank) {
+void ThreadsWorld::Meetings::carry_out(const LineKey& key, Encounter& meeting, int rank) {
     const std::string fault = mismatch(key, meeting);
     if (!fault.empty()) return room.fail(rank, fault);
     const bool on_host = !carrier_.carry || Channel{key.axis, key.lane} == control_channel;
@@ -119,7 +119,7 @@ void ThreadsWorld::Meetings::carry_out(const LineKey& key, Meeting& meeting, int
 }
 
 /// The last to arrive does the work of all, without the lock.
-void ThreadsWorld::Meetings::finish(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting, int rank) {
+void ThreadsWorld::Meetings::finish(WaitingRoom::Lock& held, const LineKey& key, Encounter& meeting, int rank) {
     meeting.met = Clock::now();
     held.unlock();
     carry_out(key, meeting, rank);
@@ -129,7 +129,7 @@ void ThreadsWorld::Meetings::finish(WaitingRoom::Lock& held, const LineKey& key,
     room.changed();
 }
 
-void ThreadsWorld::Meetings::await(WaitingRoom::Lock& held, const LineKey& key, Meeting& meeting,
+void ThreadsWorld::Meetings::await(WaitingRoom::Lock& held, const LineKey& key, Encounter& meeting,
                                    const MemberCall& call) {
     const auto what = [&] {
         std::string absent;
@@ -153,7 +153,7 @@ Met ThreadsWorld::Meetings::meet(const LineKey& key, int rank, const MemberCall&
         static_cast<std::size_t>(std::find(key.members.begin(), key.members.end(), rank) - key.members.begin());
     WaitingRoom::Lock held = room.lock();
     Line& line = lines_[key];
-    Meeting& meeting = join(line, key, member, call);
+    Encounter& meeting = join(line, key, member, call);
     if (meeting.complete()) finish(held, key, meeting, rank);
     await(held, key, meeting, call);
     const Met met{meeting.met};

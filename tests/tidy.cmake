@@ -9,7 +9,7 @@ if(NOT CLANG_TIDY OR NOT RUN_CLANG_TIDY)
 endif()
 execute_process(COMMAND ${RUN_CLANG_TIDY} -clang-tidy-binary ${CLANG_TIDY} -quiet -p ${BUILD_DIR}
     "-header-filter=^${ROOT}/(sim|traces|cli|gui|runtime)/.*[hc]pp$" -extra-arg=-Wno-unknown-warning-option
-    "^${ROOT}/(sim|traces|cli|gui|runtime)/" "^${BUILD_DIR}/(sim|traces|cli|gui|runtime)/.*/Unity/" OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE failed)
+    "^${ROOT}/(sim|traces|cli|gui|runtime)/.*[.]cpp$" "^${BUILD_DIR}/(sim|traces|cli|gui|runtime)/.*/Unity/" OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE failed)
 if(failed)
     # Without colours, and without the line that names each command.
     string(ASCII 27 escape)

@@ -45,7 +45,7 @@ int whole_number(const std::string& variable, const std::string& text, int least
     return value;
 }
 
-constexpr int many = std::numeric_limits<int>::max();
+constexpr int most_ranks = std::numeric_limits<int>::max();
 
 class Reader {
 public:
@@ -72,7 +72,7 @@ void Reader::read_flags(LaunchEnvironment& launch) const {
         throw InputError(flags_.rank ? "--ranks" : "--rank", "", "is missing: --rank and --ranks go together");
     }
     launch.source = "flags";
-    launch.ranks = whole_number("--ranks", std::to_string(*flags_.ranks), 1, many);
+    launch.ranks = whole_number("--ranks", std::to_string(*flags_.ranks), 1, most_ranks);
     launch.rank = whole_number("--rank", std::to_string(*flags_.rank), 0, launch.ranks - 1);
     if (flags_.local_rank) {
         launch.local_rank = whole_number("--local-rank", std::to_string(*flags_.local_rank), 0, launch.ranks - 1);
@@ -93,7 +93,7 @@ bool Reader::read_launcher(const Launcher& launcher, LaunchEnvironment& launch) 
                                      rank ? launcher.rank : launcher.ranks, rank ? *rank : *ranks));
     }
     launch.source = launcher.name;
-    launch.ranks = whole_number(launcher.ranks, *ranks, 1, many);
+    launch.ranks = whole_number(launcher.ranks, *ranks, 1, most_ranks);
     launch.rank = whole_number(launcher.rank, *rank, 0, launch.ranks - 1);
     read_local_rank(launcher, launch);
     return true;

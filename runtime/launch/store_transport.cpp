@@ -33,7 +33,7 @@ std::vector<std::byte> sum_of(std::vector<std::vector<std::byte>>& parts, Elemen
     return std::move(parts[0]);
 }
 
-void copy(std::span<const std::byte> from, std::span<std::byte> to) {
+void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to) {
     if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
 }
 
@@ -103,7 +103,7 @@ Met StoreTransport::receive(Channel channel, int peer, std::span<std::byte> data
     Header theirs;
     std::memcpy(&theirs, came.data(), std::min(came.size(), sizeof theirs));
     check({Kind::message, 0, 0, 0, static_cast<std::int64_t>(data.size())}, peer, theirs, what);
-    copy(std::span(came).subspan(sizeof theirs), data);
+    copy_bytes(std::span(came).subspan(sizeof theirs), data);
     store_.set(key + ".taken", {}, 1);
     return met;
 }
@@ -140,7 +140,7 @@ std::vector<std::byte> StoreTransport::exchange(Channel channel, std::span<const
 Met StoreTransport::all_reduce(Channel channel, std::span<const int> group, Elements data, Reduction reduction) {
     const Header header{Kind::all_reduce, static_cast<std::int32_t>(data.type), static_cast<std::int32_t>(reduction), 0,
                         static_cast<std::int64_t>(data.bytes.size())};
-    copy(
+    copy_bytes(
         exchange(channel, group, header, data.bytes, [&](Parts& parts) { return sum_of(parts, data.type, reduction); }),
         data.bytes);
     return {Clock::now()};
@@ -160,7 +160,7 @@ Met StoreTransport::all_gather(Channel channel, std::span<const int> group, std:
                                                 "{} bytes",
                                                 to_string(channel), whole.size(), rank_, all.bytes.size()));
     }
-    copy(whole, all.bytes);
+    copy_bytes(whole, all.bytes);
     return {Clock::now()};
 }
 
@@ -171,7 +171,7 @@ Met StoreTransport::reduce_scatter(Channel channel, std::span<const int> group, 
                                                 [&](Parts& parts) { return sum_of(parts, all.type, Reduction::sum); });
     const auto place = static_cast<int>(std::find(group.begin(), group.end(), rank_) - group.begin());
     const Range part = shard_of(static_cast<std::int64_t>(all.count()), static_cast<int>(group.size()), place);
-    copy(std::span(sum).subspan(static_cast<std::size_t>(part.begin) * element_bytes(all.type)), mine.bytes);
+    copy_bytes(std::span(sum).subspan(static_cast<std::size_t>(part.begin) * element_bytes(all.type)), mine.bytes);
     return {Clock::now()};
 }
 
