@@ -128,6 +128,21 @@ std::vector<MemberTask> member_tasks(const Plan& plan, int rank, std::int32_t ta
     return result;
 }
 
+TaskSpan& span_of(Outcome& outcome, const MemberTask& of, std::size_t run) {
+    RankSpans& spans = outcome.ranks[static_cast<std::size_t>(of.rank)].runs[run].spans;
+    return spans.spans[static_cast<std::size_t>(of.task - spans.first_task)];
+}
+
+std::vector<MemberTimes> times_of(Outcome& outcome, const std::vector<MemberTask>& members, std::size_t run) {
+    std::vector<MemberTimes> times;
+    times.reserve(members.size());
+    for (const MemberTask& member : members) {
+        const TaskSpan& span = span_of(outcome, member, run);
+        times.push_back({span.issued, span.end});
+    }
+    return times;
+}
+
 }  // namespace
 
 Spread spread_of(std::vector<double> durations) {
@@ -141,10 +156,6 @@ Spread spread_of(std::vector<double> durations) {
 }
 
 void find_arrivals(const Plan& plan, Outcome& outcome) {
-    const auto span_of = [&](int rank, std::size_t run, std::int32_t task) -> TaskSpan& {
-        RankSpans& spans = outcome.ranks[static_cast<std::size_t>(rank)].runs[run].spans;
-        return spans.spans[static_cast<std::size_t>(task - spans.first_task)];
-    };
     for (const RankRecord& rank : outcome.ranks) {
         const TaskRange range = tasks_of(plan.graph, plan.ranks.position(rank.rank).pp);
         for (std::int32_t id = range.first; id < range.last; ++id) {
@@ -153,14 +164,8 @@ void find_arrivals(const Plan& plan, Outcome& outcome) {
             const std::vector<MemberTask> members = member_tasks(plan, rank.rank, id);
             for (std::size_t run = 0; run < rank.runs.size(); ++run) {
                 if (rank.runs[run].spans.spans.empty()) continue;
-                TaskSpan& span = span_of(rank.rank, run, id);
-                std::vector<MemberTimes> times;
-                times.reserve(members.size());
-                for (const MemberTask& member : members) {
-                    const TaskSpan& theirs = span_of(member.rank, run, member.task);
-                    times.push_back({theirs.issued, theirs.end});
-                }
-                span.start = std::max(span.end - transfer_time(times), span.issued);
+                TaskSpan& span = span_of(outcome, {rank.rank, id}, run);
+                span.start = std::max(span.end - transfer_time(times_of(outcome, members, run)), span.issued);
             }
         }
     }

@@ -8,7 +8,7 @@ if(NOT CLANG_TIDY OR NOT RUN_CLANG_TIDY)
     return()
 endif()
 execute_process(COMMAND ${RUN_CLANG_TIDY} -clang-tidy-binary ${CLANG_TIDY} -quiet -p ${BUILD_DIR}
-    "-header-filter=^${ROOT}/(sim|traces|cli|gui|runtime)/.*[hc]pp$" -extra-arg=-Wno-unknown-warning-option
+    "-header-filter=^${ROOT}/(sim|traces|cli|gui|runtime)/.*[hc]pp$" -extra-arg=-Wno-unknown-warning-option -extra-arg=-Wno-shadow
     "^${ROOT}/(sim|traces|cli|gui|runtime)/.*[.]cpp$" "^${BUILD_DIR}/(sim|traces|cli|gui|runtime)/.*/Unity/" OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE failed)
 if(failed)
     # Without colours, and without the line that names each command.

@@ -173,8 +173,8 @@ void Blas::multiply(const Gemm& gemm, cudaStream_t stream) {
     const cublasLtMatrixLayout_t layouts[] = {first.get(), second.get(), result.get()};
     const cublasLtMatmulAlgo_t& chosen = algorithm(gemm, operation.get(), layouts);
     const bool wide = gemm.type == ElementType::fp64;
-    const float alpha = static_cast<float>(gemm.alpha);
-    const float beta = static_cast<float>(gemm.beta);
+    const auto alpha = static_cast<float>(gemm.alpha);
+    const auto beta = static_cast<float>(gemm.beta);
     const void* scales[] = {wide ? static_cast<const void*>(&gemm.alpha) : &alpha,
                             wide ? static_cast<const void*>(&gemm.beta) : &beta};
     check(cublasLtMatmul(handle_.get(), operation.get(), scales[0], gemm.b.data, layouts[0], gemm.a.data, layouts[1],

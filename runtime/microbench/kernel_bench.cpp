@@ -20,11 +20,9 @@ private:
     void add(const char* group, const char* op, const Shape& shape, double flops, double bytes, const Issue& issue) {
         rows_.push_back({group, op, shape, flops, bytes, time_calls(device_, 0, sizes_.repeats, issue)});
     }
-    BenchTensor random(std::int64_t rows, std::int64_t columns) {
-        return BenchTensor(device_, rows, columns, device_.type());
-    }
+    BenchTensor random(std::int64_t rows, std::int64_t columns) { return {device_, rows, columns, device_.type()}; }
     BenchTensor state(std::int64_t rows, std::int64_t columns) {
-        return BenchTensor(device_, rows, columns, device_.state_type());
+        return {device_, rows, columns, device_.state_type()};
     }
     void bench_gemm(const GemmSize& size);
     void bench_attention(const AttentionShape& shape);
@@ -156,7 +154,7 @@ void KernelBench::bench_optimizer(std::int64_t elements) {
     device_.fill(second.tensor(), 1.0);
     const bool mixed = device_.type() != device_.state_type();
     const BenchTensor copy = random(1, mixed ? elements : 1);
-    const double states = static_cast<double>(element_bytes(device_.state_type()));
+    const auto states = static_cast<double>(element_bytes(device_.state_type()));
     const double bytes = static_cast<double>(elements) * (7.0 * states + (mixed ? element_ : 0.0));
     AdamStep step;
     step.step = 10;

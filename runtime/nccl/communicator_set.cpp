@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,8 +31,8 @@ int place_of(int rank, const Communicator& communicator) {
 }  // namespace
 
 CommunicatorSet::CommunicatorSet(const ncclUniqueId& id, int rank, int ranks, const std::vector<Communicator>& list,
-                                 std::chrono::duration<double> timeout, const std::function<void()>& poll)
-    : rank_(rank), timeout_(timeout), poll_(poll) {
+                                 std::chrono::duration<double> timeout, std::function<void()> poll)
+    : rank_(rank), timeout_(timeout), poll_(std::move(poll)) {
     try {
         make_all(id, ranks, list);
     } catch (...) {

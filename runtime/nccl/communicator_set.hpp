@@ -19,7 +19,7 @@ public:
     /// @param poll is called while it waits for other ranks; may throw
     /// @throws TransportError when NCCL fails, or other ranks do not come in time
     CommunicatorSet(const ncclUniqueId& id, int rank, int ranks, const std::vector<Communicator>& list,
-                    std::chrono::duration<double> timeout, const std::function<void()>& poll);
+                    std::chrono::duration<double> timeout, std::function<void()> poll);
     /// Ends communication that is still under way, if there is any.
     ~CommunicatorSet();
     CommunicatorSet(const CommunicatorSet&) = delete;
