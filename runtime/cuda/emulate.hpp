@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cuda/bodies/block.hpp"
 #include "runtime/cuda/queue.hpp"
-#include "runtime/cuda/work/block.hpp"
 
 /// Works on the processor, for tests: the same source as on a GPU, with few threads a block and a real barrier.
 namespace foreshard::runtime::cuda {

@@ -1,6 +1,6 @@
+#include "runtime/cuda/bodies/flash.hpp"
 #include "runtime/cuda/kernels.hpp"
 #include "runtime/cuda/launch.hpp"
-#include "runtime/cuda/work/flash.hpp"
 
 namespace foreshard::runtime::cuda::kernels {
 

@@ -1,6 +1,6 @@
+#include "runtime/cuda/bodies/group_reduce.hpp"
 #include "runtime/cuda/group_kernels.hpp"
 #include "runtime/cuda/launch.hpp"
-#include "runtime/cuda/work/group_reduce.hpp"
 
 namespace foreshard::runtime::cuda {
 

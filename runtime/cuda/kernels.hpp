@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
+#include "runtime/cuda/bodies/heads.hpp"
+#include "runtime/cuda/bodies/loss.hpp"
 #include "runtime/cuda/queue.hpp"
-#include "runtime/cuda/work/heads.hpp"
-#include "runtime/cuda/work/loss.hpp"
 #include "runtime/tensor.hpp"
 
 /// Kernels on a queue, by families; contracts in device.hpp. Ids lie in the device's memory. Each file compiles with

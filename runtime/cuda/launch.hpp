@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "runtime/bf16.hpp"
+#include "runtime/cuda/bodies/block.hpp"
 #include "runtime/cuda/queue.hpp"
-#include "runtime/cuda/work/block.hpp"
 #include "runtime/tensor.hpp"
 
 #ifdef __CUDACC__

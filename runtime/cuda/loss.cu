@@ -1,6 +1,6 @@
+#include "runtime/cuda/bodies/loss.hpp"
 #include "runtime/cuda/kernels.hpp"
 #include "runtime/cuda/launch.hpp"
-#include "runtime/cuda/work/loss.hpp"
 
 namespace foreshard::runtime::cuda::kernels {
 

@@ -1,6 +1,6 @@
+#include "runtime/cuda/bodies/rows.hpp"
 #include "runtime/cuda/kernels.hpp"
 #include "runtime/cuda/launch.hpp"
-#include "runtime/cuda/work/rows.hpp"
 
 namespace foreshard::runtime::cuda::kernels {
 

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cuda/bodies/group_reduce.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/current_queue.hpp"
 #include "runtime/cuda/group_kernels.hpp"
 #include "runtime/cuda/stream.hpp"
-#include "runtime/cuda/work/group_reduce.hpp"
 
 namespace foreshard::runtime::cuda {
 

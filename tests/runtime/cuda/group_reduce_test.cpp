@@ -1,4 +1,4 @@
-#include "runtime/cuda/work/group_reduce.hpp"
+#include "runtime/cuda/bodies/group_reduce.hpp"
 
 #include <random>
 

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "runtime/bf16.hpp"
+#include "runtime/cuda/bodies/flash.hpp"
+#include "runtime/cuda/bodies/loss.hpp"
 #include "runtime/cuda/emulate.hpp"
 #include "runtime/cuda/grouped_tokens.hpp"
-#include "runtime/cuda/work/flash.hpp"
-#include "runtime/cuda/work/loss.hpp"
 #include "runtime/random.hpp"
 
 /// Index maps, tiles, reductions and the recurrence of the softmax, each against what it stands for.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/bf16.hpp"
-#include "runtime/cuda/work/block.hpp"
+#include "runtime/cuda/bodies/block.hpp"
 
 namespace foreshard::runtime::cuda {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/cuda/work/block.hpp"
+#include "runtime/cuda/bodies/block.hpp"
 
 /// Work per element; A is the type of activations, C that of sums and states. Contracts in device.hpp.
 namespace foreshard::runtime::cuda {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/cuda/work/block.hpp"
+#include "runtime/cuda/bodies/block.hpp"
 
 /// LayerNorm (centred) and RMSNorm, a block per row; weight gradients a block per group of columns.
 namespace foreshard::runtime::cuda {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/cuda/work/heads.hpp"
+#include "runtime/cuda/bodies/heads.hpp"
 
 /// Attention in tiles, without the score matrix (Dao et al., arXiv 2205.14135 and 2307.08691): plain kernels, a block
 /// of threads per tile, all tiles in shared memory. Deterministic: no two blocks add to one place.

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/cuda/work/block.hpp"
+#include "runtime/cuda/bodies/block.hpp"
 
 /// Cross-entropy of logits that are cut over the vocabulary.
 namespace foreshard::runtime::cuda {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/cuda/work/block.hpp"
+#include "runtime/cuda/bodies/block.hpp"
 
 /// Rows of embedding tables.
 namespace foreshard::runtime::cuda {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/cuda/work/block.hpp"
+#include "runtime/cuda/bodies/block.hpp"
 
 /// Where heads lie in packed matrices, rotation, and the softmax of a whole score matrix.
 namespace foreshard::runtime::cuda {
