@@ -147,17 +147,9 @@ FileStore::FileStore(const std::string& folder, const std::string& run_id, int r
 FileStore::~FileStore() = default;
 
 Store FileStore::store() {
-    Store store;
     Impl& impl = *impl_;
-    store.set = [&impl](const std::string& key, std::span<const std::byte> value, int reads) {
-        impl.set(key, value, reads);
-    };
-    store.get = [&impl](const std::string& key, std::chrono::duration<double> timeout) {
-        return impl.get(key, timeout);
-    };
-    store.fail = [&impl](int rank, const std::string& reason) { impl.fail(rank, reason); };
+    Store store = store_of(impl);
     store.check = [&impl] { impl.check_failure(); };
-    store.where = impl.where();
     return store;
 }
 

@@ -25,6 +25,19 @@ struct Store {
     std::string where;  ///< "node03:29500", or a folder
 };
 
+/// The calls of a back end that has set, get, fail and where; it must outlive the store.
+template <class BackEnd>
+Store store_of(BackEnd& end) {
+    Store store;
+    store.set = [&end](const std::string& key, std::span<const std::byte> value, int reads) {
+        end.set(key, value, reads);
+    };
+    store.get = [&end](const std::string& key, std::chrono::duration<double> timeout) { return end.get(key, timeout); };
+    store.fail = [&end](int rank, const std::string& reason) { end.fail(rank, reason); };
+    store.where = end.where();
+    return store;
+}
+
 /// Of this process's clock against rank 0's. All ranks call it; with `store.clock` each by itself, else in turn.
 ClockOffset measure_clock(const Store& store, int rank, int ranks);
 

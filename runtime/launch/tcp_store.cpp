@@ -153,18 +153,10 @@ TcpStore::TcpStore(const StoreAddress& address, std::chrono::duration<double> ti
 TcpStore::~TcpStore() = default;
 
 Store TcpStore::store() {
-    Store store;
     Impl& impl = *impl_;
-    store.set = [&impl](const std::string& key, std::span<const std::byte> value, int reads) {
-        impl.set(key, value, reads);
-    };
-    store.get = [&impl](const std::string& key, std::chrono::duration<double> timeout) {
-        return impl.get(key, timeout);
-    };
-    store.fail = [&impl](int rank, const std::string& reason) { impl.fail(rank, reason); };
+    Store store = store_of(impl);
     store.check = [&impl] { impl.clock(); };
     store.clock = [&impl] { return impl.clock(); };
-    store.where = impl.where();
     return store;
 }
 
