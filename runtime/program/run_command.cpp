@@ -43,6 +43,7 @@ private:
     int rank() { return processes_.rank(); }
     bool speaks() { return rank() == 0; }
     cli::ExitCode run_plan(const Plan& plan);
+    void refuse_several_ranks(const Plan& plan);
     cli::ExitCode calibrate_plan(const Plan& plan);
     JobOptions job_options(const Plan& plan) const;
     Listener listener(const Plan& plan, const JobOptions& job);
@@ -110,25 +111,25 @@ Listener Program::listener(const Plan& plan, const JobOptions& job) {
     return listener;
 }
 
-cli::ExitCode Program::run_plan(const Plan& plan) {
-    if (options_.cuda_graph && !processes_.several() && plan.ranks.count() > 1) {
+/// What ranks that are threads of one process cannot do.
+void Program::refuse_several_ranks(const Plan& plan) {
+    if (processes_.several() || plan.ranks.count() == 1) return;
+    if (options_.cuda_graph) {
         throw InputError("--cuda-graph", "",
                          fmt::format("the plan has {} ranks in one process, which meet while they issue; a captured "
                                      "step needs a process for every rank",
                                      plan.ranks.count()));
     }
-    if (options_.backend == Backend::cuda && options_.comm == Comm::threads && plan.ranks.count() > 1) {
+    if (options_.backend == Backend::cuda && options_.comm == Comm::threads) {
         throw InputError("--comm", "",
                          fmt::format("threads: the plan has {} ranks; with --backend cuda take virtual (all of them on "
                                      "one GPU) or nccl (a GPU each)",
                                      plan.ranks.count()));
     }
-    if (options_.cuda_graph && !processes_.several() && plan.ranks.count() > 1) {
-        throw InputError("--cuda-graph", "",
-                         fmt::format("the plan has {} ranks in one process, which meet while they issue; a captured "
-                                     "step needs a process for every rank",
-                                     plan.ranks.count()));
-    }
+}
+
+cli::ExitCode Program::run_plan(const Plan& plan) {
+    refuse_several_ranks(plan);
     processes_.open_nccl(plan);
     processes_.describe(environment_);
     if (options_.calibrate) return calibrate_plan(plan);
