@@ -8,6 +8,8 @@
 #include <stop_token>
 #include <thread>
 
+#include "gui/app/wide_registers.hpp"
+
 namespace foreshard::gui {
 
 /// Does items one after the other on a thread of its own. The destructor stops the item at hand and waits for it.
@@ -51,6 +53,7 @@ public:
 private:
     void run(const std::stop_token& stop) {
         while (std::optional<Begun> begun = next(stop)) {
+            clearWideRegisters();
             Result result = work_(begun->item, begun->stop);
             {
                 const std::lock_guard lock(mutex_);

@@ -14,7 +14,16 @@
 namespace foreshard::gui {
 namespace {
 
-void edit_to_picture(benchmark::State& state, const std::string& plan) {
+/// A field that goes back and forth between two values.
+struct Edit {
+    const char* name;
+    const char* field;
+    const char* on;
+    const char* off;
+};
+constexpr Edit edits[] = {{"recompute", "recompute", "full", "none"}, {"jitter", "jitter_pct", "0.001", ""}};
+
+void edit_to_picture(benchmark::State& state, const std::string& plan, const Edit& edit) {
     MainWindow window(MainWindow::Persistence::none);
     window.resize(1920, 1080);
     window.show();
@@ -22,12 +31,12 @@ void edit_to_picture(benchmark::State& state, const std::string& plan) {
     QApplication::processEvents();
     int finished = 0;
     QObject::connect(&window.runner(), &JobRunner::finished, [&] { ++finished; });
-    bool full = request_value(window.editor().request(), "recompute") == "full";
+    bool on = request_value(window.editor().request(), edit.field) == edit.on;
     double simulation = 0.0;
     for (auto step : state) {
         const int before = finished;
-        full = !full;
-        window.editor().change("recompute", full ? "full" : "none");
+        on = !on;
+        window.editor().change(edit.field, on ? edit.on : edit.off);
         while (finished == before) QApplication::processEvents(QEventLoop::WaitForMoreEvents);
         simulation += window.runner().latencyMs() - JobRunner::debounce_ms;
         QApplication::processEvents();
@@ -45,9 +54,12 @@ int main(int argc, char** argv) {
     if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
     const QApplication application(argc, argv);
     for (const foreshard::CatalogueEntry& plan : foreshard::catalogue("plans")) {
-        const std::string id(plan.id);
-        benchmark::RegisterBenchmark(("edit_to_picture/" + id).c_str(), foreshard::gui::edit_to_picture, id)
-            ->Unit(benchmark::kMillisecond);
+        for (const foreshard::gui::Edit& edit : foreshard::gui::edits) {
+            const std::string id(plan.id);
+            benchmark::RegisterBenchmark((std::string(edit.name) + "_to_picture/" + id).c_str(),
+                                         foreshard::gui::edit_to_picture, id, edit)
+                ->Unit(benchmark::kMillisecond);
+        }
     }
     benchmark::Initialize(&argc, argv);
     benchmark::RunSpecifiedBenchmarks();
