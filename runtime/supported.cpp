@@ -28,12 +28,13 @@ void check_schedule(const Job& job, std::vector<BrokenRule>& rules) {
                                      traits.id),
                          "1f1b"});
     }
-    if (!job.schedule_file && vocabulary_split(job.plan.schedule)) {
-        rules.push_back({"schedule",
-                         fmt::format("{} splits the vocabulary over pipeline ranks, whose passes S and T the runtime "
-                                     "does not compute yet",
+    const bool gathers = shards_parameters(job.plan) && job.plan.dp > 1;
+    if (vocabulary_shares(job.plan) > 1 && gathers) {
+        rules.push_back({"schedule, data_parallel",
+                         fmt::format("{} has lookups between the passes of a rank, for which the plan gathers no "
+                                     "sharded parameters",
                                      traits.id),
-                         "1f1b, or v-half"});
+                         "1f1b, or a distributed optimizer"});
     }
     if (job.stage_times) rules.push_back({"stage_times", "the runtime measures times", "leave them out"});
 }

@@ -77,7 +77,8 @@ std::vector<std::byte> StoreTransport::await(const std::string& key, const std::
 
 void StoreTransport::check(const Header& mine, int peer, const Header& theirs, const std::string& what) {
     if (mine == theirs) return;
-    static constexpr const char* names[] = {"message", "all-reduce", "all-gather", "reduce-scatter", "barrier"};
+    static constexpr const char* names[] = {"message",        "all-reduce", "all-gather",
+                                            "reduce-scatter", "broadcast",  "barrier"};
     const auto name = [](const Header& header) {
         return names[std::clamp(static_cast<int>(header.kind), 0, static_cast<int>(Kind::barrier))];
     };
@@ -172,6 +173,16 @@ Met StoreTransport::reduce_scatter(Channel channel, std::span<const int> group, 
     const auto place = static_cast<int>(std::find(group.begin(), group.end(), rank_) - group.begin());
     const Range part = shard_of(static_cast<std::int64_t>(all.count()), static_cast<int>(group.size()), place);
     copy_bytes(std::span(sum).subspan(static_cast<std::size_t>(part.begin) * element_bytes(all.type)), mine.bytes);
+    return {Clock::now()};
+}
+
+Met StoreTransport::broadcast(Channel channel, std::span<const int> group, int root, Elements data) {
+    const Header header{Kind::broadcast, static_cast<std::int32_t>(data.type), 0, root,
+                        static_cast<std::int64_t>(data.bytes.size())};
+    const std::span<const std::byte> mine = root == rank_ ? data.bytes : std::span<const std::byte>();
+    const auto place = static_cast<std::size_t>(std::find(group.begin(), group.end(), root) - group.begin());
+    copy_bytes(exchange(channel, group, header, mine, [&](Parts& parts) { return std::move(parts[place]); }),
+               data.bytes);
     return {Clock::now()};
 }
 

@@ -132,6 +132,12 @@ Met NcclTransport::reduce_scatter(Channel channel, std::span<const int> group, E
                  reduce_scatter_calls(all, mine, static_cast<int>(group.size()), place_in(group, rank())));
 }
 
+Met NcclTransport::broadcast(Channel channel, std::span<const int> group, int root, Elements data) {
+    if (channel == control_channel) return control_.broadcast(channel, group, root, data);
+    if (group.size() == 1) return {Clock::now()};
+    return issue(group_communicator(channel, group), {broadcast_call(data, place_in(group, root))});
+}
+
 Met NcclTransport::barrier(Channel channel, std::span<const int> group) {
     return control_.barrier(channel, group);
 }

@@ -28,7 +28,7 @@ const std::vector<const ScheduleTraits*>& flushing() {
     static const std::vector<const ScheduleTraits*> all = [] {
         std::vector<const ScheduleTraits*> list;
         for (const ScheduleTraits& traits : schedule_kinds()) {
-            if (!traits.asynchronous && !vocabulary_split(traits.kind)) list.push_back(&traits);
+            if (!traits.asynchronous) list.push_back(&traits);
         }
         return list;
     }();

@@ -33,11 +33,11 @@ void look_at(const GridPoint& point, Tally& tally) {
                outcome.failure ? outcome.failure->reason : outcome.comparison->worst.tensor);
 }
 
-int run(std::size_t stride) {
+int run(std::size_t stride, std::size_t first) {
     const auto start = std::chrono::steady_clock::now();
     const std::vector<GridPoint> points = full_grid();
     Tally tally;
-    for (std::size_t i = 0; i < points.size(); i += stride) {
+    for (std::size_t i = first; i < points.size(); i += stride) {
         look_at(points[i], tally);
         if (i % 1000 < stride) {
             fmt::print(stderr, "point {} of {}: {} passed, {} failed\n", i, points.size(), tally.passed, tally.failed);
@@ -45,9 +45,11 @@ int run(std::size_t stride) {
     }
     const std::chrono::duration<double, std::ratio<60>> minutes = std::chrono::steady_clock::now() - start;
     fmt::print(
-        "{} points in the grid, every {}-th looked at; {} plans compared in {:.1f} minutes: {} passed, {} failed, "
-        "worst relative error {:.2e}\n",
-        points.size(), stride, tally.passed + tally.failed, minutes.count(), tally.passed, tally.failed, tally.worst);
+        "{} points in the grid, every {}-th from the {}-th on looked at; {} plans compared in {:.1f} minutes: {} "
+        "passed, "
+        "{} failed, worst relative error {:.2e}\n",
+        points.size(), stride, first, tally.passed + tally.failed, minutes.count(), tally.passed, tally.failed,
+        tally.worst);
     for (const auto& [reason, count] : tally.refused) fmt::print("{:>7}  {}\n", count, reason);
     return tally.failed == 0 ? 0 : 5;
 }
@@ -55,8 +57,10 @@ int run(std::size_t stride) {
 }  // namespace
 }  // namespace foreshard::runtime
 
-/// Compares every plan of the grid with one rank, or that of every STRIDE-th point: full_grid [STRIDE].
+/// Compares every plan of the grid with one rank, or that of every STRIDE-th point from the FIRST-th on:
+/// full_grid [STRIDE [FIRST]]. Runs with the same stride and all firsts below it cover the grid.
 int main(int count, char** values) {
     const std::size_t stride = count > 1 ? std::strtoul(values[1], nullptr, 10) : 1;
-    return foreshard::runtime::run(std::max<std::size_t>(stride, 1));
+    const std::size_t first = count > 2 ? std::strtoul(values[2], nullptr, 10) : 0;
+    return foreshard::runtime::run(std::max<std::size_t>(stride, 1), first);
 }
