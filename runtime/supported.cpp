@@ -77,11 +77,15 @@ Precision plan_precision(ElementType type) {
     return type == ElementType::bf16 ? Precision::bf16 : Precision::fp32;
 }
 
+bool is_own_profile(std::string_view software) {
+    return software == "foreshard" || software == "foreshard-flash";
+}
+
 std::vector<BrokenRule> unsupported(const Job& job, ElementType type) {
     std::vector<BrokenRule> rules;
-    if (job.software.id != "foreshard") {
+    if (!is_own_profile(job.software.id)) {
         rules.push_back({"software", fmt::format("the runtime runs its own kernels, not those of {}", job.software.id),
-                         "foreshard"});
+                         "foreshard, or foreshard-flash"});
     }
     const Precision computed = plan_precision(type);
     if (job.plan.precision != computed) {

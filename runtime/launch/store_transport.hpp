@@ -50,6 +50,8 @@ private:
                                     std::span<const std::byte> data, const Combine& combine);
     std::vector<std::byte> collect(const std::string& key, std::span<const int> group, const Header& mine,
                                    std::span<const std::byte> data, const Combine& combine, const std::string& what);
+    std::span<const std::byte> body_of(const Header& mine, int peer, std::span<const std::byte> came,
+                                       const std::string& what);
     void check(const Header& mine, int peer, const Header& theirs, const std::string& what);
 
     Store store_;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <thread>
 
 #include "runtime/comm/comm_call.hpp"
 #include "runtime/cuda/queue.hpp"
@@ -47,6 +49,8 @@ private:
     void copy_own(std::span<const std::byte> from, std::span<std::byte> to);
     void settle();
     void throw_failure();
+    bool in_group() const { return grouping_ == std::this_thread::get_id(); }
+    void leave_group();
     [[noreturn]] void refuse(const std::string& what, ncclResult_t status, ncclComm_t communicator);
 
     Transport& control_;
@@ -54,7 +58,7 @@ private:
     Watchdog& watchdog_;
     std::chrono::duration<double> timeout_;
     CurrentQueue queue_;
-    bool in_group_ = false;
+    std::atomic<std::thread::id> grouping_ = std::thread::id();  ///< groups are the thread's that begins them
     std::vector<Pending> pending_;
 };
 

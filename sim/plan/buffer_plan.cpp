@@ -67,9 +67,11 @@ int bucket_copy_bytes(const Job& job) {
     return torch && replicated && job.plan.dp > 1 ? gradient_bytes(job) : 0;
 }
 
-/// FSDP keeps shards in fp32, whatever it gathers (16 bytes); ZeRO keeps 16-bit weights beside fp32 copies.
+/// FSDP keeps shards in fp32, whatever it gathers (16 bytes); ZeRO, and the project's own runtime, keep 16-bit weights
+/// beside fp32 copies.
 BytesPerParameter bytes_per_parameter(const Job& job) {
-    if (activation_bytes(job.plan.precision) == 4 || is_fsdp(job.plan.data_parallel)) {
+    const bool wide_shards = is_fsdp(job.plan.data_parallel) && !job.software.structure.counts_buffers;
+    if (activation_bytes(job.plan.precision) == 4 || wide_shards) {
         return {4, 4, 8, bucket_copy_bytes(job)};
     }
     const ProfileStructure& structure = job.software.structure;

@@ -170,14 +170,14 @@ private:
 class ShardHoldings {
 public:
     ShardHoldings(const Job& job, const TaskGraph& graph)
-        : graph_(graph), element_(activation_bytes(job.plan.precision)) {
+        : graph_(graph), weight_(activation_bytes(job.plan.precision)), gradient_(gradient_bytes(job)) {
         for (const StageOps& stage : graph.stages) groups_.push_back(shard_groups(job, stage));
     }
 
     std::vector<Holding> run() {
         for (const GatheredParameters& use : graph_.gathered) {
             holdings_.push_back(
-                {use.gather, use.last_use, false, false, bytes_of(use.elements), HoldingKind::gathered});
+                {use.gather, use.last_use, false, false, std::llround(use.elements * weight_), HoldingKind::gathered});
         }
         for (const ReducedGradients& reduced : graph_.reduced) add_reduced(reduced);
         return std::move(holdings_);
@@ -185,8 +185,6 @@ public:
 
 private:
     using Key = std::tuple<int, int, int>;  ///< rank, stage, group
-
-    ByteCount bytes_of(double elements) const { return std::llround(elements * element_); }
 
     /// From the first task that adds to them, since the last reduction, until they are reduced; a second level works
     /// on the rank's part of the same buffer.
@@ -200,8 +198,8 @@ private:
         std::int32_t first = std::max(searched, compute.first);
         while (first < reduced.producer && !adds_to(first, work.stage, group)) ++first;
         searched = reduced.producer + 1;
-        holdings_.push_back(
-            {first, last_level(reduced.reduce), false, false, bytes_of(reduced.elements), HoldingKind::gradients});
+        holdings_.push_back({first, last_level(reduced.reduce), false, false,
+                             std::llround(reduced.elements * gradient_), HoldingKind::gradients});
     }
 
     const Work& work_of(std::int32_t task) const {
@@ -231,7 +229,8 @@ private:
     }
 
     const TaskGraph& graph_;
-    int element_;
+    int weight_;    ///< bytes of an element
+    int gradient_;  ///< bytes of an element
     std::vector<ShardGroups> groups_;
     std::map<Key, std::int32_t> searched_;
     std::map<std::int32_t, std::int32_t> second_level_;

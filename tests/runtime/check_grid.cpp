@@ -185,6 +185,12 @@ std::optional<Job> job_of(const GridPoint& point) {
     return grid_job(point).job;
 }
 
+Job with_flash_attention(Job job) {
+    static const SoftwareProfile flash = load_software("foreshard-flash");
+    job.software = flash;
+    return job;
+}
+
 std::vector<GridPoint> full_grid() {
     std::vector<GridPoint> points;
     const std::array<int, grid_axes> limits = sizes();

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/supported.hpp"
 #include "tests/runtime/check_grid.hpp"
 #include "tests/support/jobs.hpp"
 
@@ -56,6 +57,28 @@ TEST(Equivalence, HoldsInSinglePrecision) {
         request.sp = true;
         request.use_distributed_optimizer = true;
         EXPECT_EQ(verdict(check_point(test::valid_job(request), ElementType::fp32)), "") << model;
+    }
+}
+
+/// A covering set of its own, smaller: of the attention core only the kernels differ.
+TEST(Equivalence, HoldsWithFlashAttention) {
+    for (const GridPoint& point : covering_points(300, 5)) {
+        const Job job = with_flash_attention(*job_of(point));
+        ASSERT_TRUE(unsupported(job).empty());
+        EXPECT_EQ(verdict(check_point(job)), "") << to_string(point);
+    }
+}
+
+/// Flash attention computes the same model: the losses of both differ by rounding only.
+TEST(Equivalence, FlashAttentionGivesTheLossesOfTheScoreMatrix) {
+    for (const char* model : {"gpt-tiny", "llama-tiny", "bert-tiny"}) {
+        const Job plain = test::valid_job(tiny(model, 1, 1, 1));
+        const Outcome expected = check_point(plain);
+        const Outcome outcome = check_point(with_flash_attention(plain));
+        ASSERT_TRUE(expected.comparison && outcome.comparison) << model;
+        const double loss = expected.comparison->reference_loss;
+        EXPECT_GT(loss, 1.0);
+        EXPECT_NEAR(outcome.comparison->reference_loss, loss, 1e-12 * loss) << model;
     }
 }
 
