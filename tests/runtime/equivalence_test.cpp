@@ -77,6 +77,22 @@ TEST(Equivalence, HoldsWithASharedVocabulary) {
     }
 }
 
+/// Layers that are rebuilt together are gathered together; the last group is smaller.
+TEST(Equivalence, HoldsWithGroupsOfShardedLayersRebuiltTogether) {
+    for (const char* scheme : {"fsdp1", "fsdp2", "zero-3"}) {
+        JobRequest request = tiny("llama-tiny", 1, 1, 2);
+        if (std::string_view(scheme) == "zero-3") {
+            request.zero = 3;
+        } else {
+            request.data_parallel = scheme;
+        }
+        request.num_layers = 5;
+        request.recompute = "full";
+        request.recompute_num_layers = 2;
+        EXPECT_EQ(verdict(check_point(test::valid_job(request))), "") << scheme;
+    }
+}
+
 /// The comparison is only worth something if it finds every spoiled message.
 TEST(Equivalence, FindsEverySpoiledCommunication) {
     std::vector<JobRequest> requests;
