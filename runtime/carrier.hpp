@@ -20,8 +20,8 @@ struct MemberCall {
     ElementType type = ElementType::fp32;
     Reduction reduction = Reduction::sum;
     bool here = false;
-    int root = -1;          ///< of a broadcast, its place among the calls
     void* queue = nullptr;  ///< where memory is a GPU's: the caller's CUDA stream
+    int root = -1;          ///< of a broadcast, its place among the calls
 };
 
 /// Does the work of calls that fit together, on the thread of the last member while all others wait.

@@ -54,15 +54,6 @@ void check_data_parallel(const Job& job, std::vector<BrokenRule>& rules) {
                          "gradients that were reduced after one micro-batch and are added to would be reduced again",
                          "zero 1 or 3, or one micro-batch a replica"});
     }
-    const bool groups = plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::uniform &&
-                        plan.recompute_num_layers > 1;
-    if (shards_parameters(plan) && groups) {
-        rules.push_back({"recompute_num_layers, data_parallel",
-                         fmt::format("{} layers that are rebuilt together need their parameters together, but the plan "
-                                     "gathers them layer by layer",
-                                     plan.recompute_num_layers),
-                         "1, or method block"});
-    }
     if (shards_parameters(plan) && job.model.tied_embeddings && plan.pp > 1) {
         rules.push_back({"data_parallel, tied_embeddings, pp",
                          "a tied embedding lies in the shards of one stage and is used by another, for which it is not "

@@ -264,6 +264,11 @@ void Lowering::connect_gathers(int rank, int step) {
     const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
     const std::vector<int>& stages = graph_.rank_stages[static_cast<std::size_t>(rank)];
     for (std::size_t i = 0; i < stages.size(); ++i) {
+        if (looks_up_apart() && stages[i] + 1 == static_cast<int>(graph_.stages.size())) {
+            const std::vector<std::int32_t>& lookups = mine.lookups[s + 1];
+            need(*std::min_element(lookups.begin(), lookups.end()), mine.gathers[s][i]);
+            continue;
+        }
         const auto first = std::find_if(actions.begin(), actions.end(), [&](const Action& a) {
             const bool reads = a.pass == Pass::forward || a.pass == Pass::vocab_forward;
             return reads && contents_of(a) == static_cast<std::size_t>(stages[i]);

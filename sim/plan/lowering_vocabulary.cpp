@@ -291,11 +291,14 @@ void Lowering::connect_lookup(int rank, int step, const VocabularyComm& comm, st
     need(mine.lookup_grads[s][microbatch], task);
 }
 
-/// Interlaced vocabulary layers are synchronous: the rank's next pass waits for what their turn has started.
+/// Interlaced vocabulary layers are synchronous: the rank's next pass waits for what their turn has started. Lookups
+/// do not: other ranks' first stages wait for them.
 void Lowering::hold_up_next(int rank, int step, const VocabularyComm& comm, std::int32_t task) {
     if (!cuts_vocabulary({rank, comm.microbatch, Pass::vocab_backward})) return;
-    const std::int32_t turn = end_of(rank, step, vocabulary_action(rank, Pass::vocab_backward, comm.microbatch));
-    if (turn + 1 < graph_.stream_of(turn).last) need(turn + 1, task);
+    std::int32_t next = end_of(rank, step, vocabulary_action(rank, Pass::vocab_backward, comm.microbatch)) + 1;
+    const std::int32_t last = graph_.stream_of(next - 1).last;
+    while (next < last && is_lookup(graph_, graph_.tasks[static_cast<std::size_t>(next)])) ++next;
+    if (next < last) need(next, task);
 }
 
 /// The last stage's backward starts from the sum of all ranks' input gradients.

@@ -71,8 +71,8 @@ void append_output_share(const Job& job, const OpShapes& shapes, StageOps& share
     output.kind = BlockKind::head;
     tp.enter_forward(output.forward);
     output.forward.push_back(logits.forward);
-    append_loss(job, shapes, output);
     if (split != VocabularySplit::interlaced) output.input_grad.push_back(rescale(shapes));
+    append_loss(job, shapes, output);
     std::vector<Op>& gradient = split == VocabularySplit::one_barrier ? output.forward : output.input_grad;
     if (split == VocabularySplit::one_barrier) {
         append_local_gradient(job, shapes, logits.input_grad, gradient);

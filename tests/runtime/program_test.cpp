@@ -83,7 +83,7 @@ TEST_F(RunProgram, SaysWhyItDoesNotRunAPlan) {
         const char* message;
         int code;
     } cases[] = {{"--pp 2 --schedule pipedream", "schedules that flush", 3},
-                 {"--pp 2 --schedule 1f1b-vocab-1 --vocab-size 256", "splits the vocabulary", 3},
+                 {"--pp 2 --dp 2 --schedule 1f1b-vocab-1 --data-parallel fsdp2", "has lookups between the passes", 3},
                  {"--cp 2", "context parallelism", 3},
                  {"--dp 2 --data-parallel horovod", "does not execute horovod", 3},
                  {"--pp 2 --dp 2 --data-parallel fsdp2", "tied embedding", 3},
@@ -155,7 +155,8 @@ protected:
 };
 
 TEST_F(MpiProgram, ChecksPlansOfTwoAndFourProcesses) {
-    const char* const plans[] = {"--pp 2", "--dp 2 --use-distributed-optimizer", "--tp 2 --sp"};
+    const char* const plans[] = {"--pp 2", "--dp 2 --use-distributed-optimizer", "--tp 2 --sp",
+                                 "--pp 2 --schedule 1f1b-vocab-1"};
     for (const char* plan : plans) {
         const Outcome outcome = mpi(2, std::string(tiny) + plan + " --check --dtype fp64");
         EXPECT_EQ(outcome.code, 0) << plan << "\n" << outcome.err;

@@ -82,6 +82,17 @@ TEST(StoreTransport, CollectivesAddInTheOrderOfRanks) {
     EXPECT_THAT(failures, testing::Each(""));
 }
 
+TEST(StoreTransport, ABroadcastGivesWhatItsRootHas) {
+    const auto failures = run(3, [](StoreTransport& transport) {
+        for (int root = 0; root < 3; ++root) {
+            std::vector<double> values = {value_of(transport.rank(), 0), value_of(transport.rank(), 1)};
+            transport.broadcast(dp_channel, all_ranks(transport), root, {bytes_of(values), ElementType::fp64});
+            EXPECT_EQ(values, std::vector<double>({value_of(root, 0), value_of(root, 1)}));
+        }
+    });
+    EXPECT_THAT(failures, testing::Each(""));
+}
+
 TEST(StoreTransport, MessagesOfAPairKeepTheirOrder) {
     const auto failures = run(2, [](StoreTransport& transport) {
         for (int i = 0; i < 20; ++i) {
