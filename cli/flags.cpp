@@ -236,6 +236,7 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
     add_memory_and_numbers({command, request, "Precision and recompute"}, command, request);
     add_model_changes({command, request, "Changes to the model"});
     add_variability({command, request, "Variability"});
+    add_megatron_flags(command, flags.megatron);
 }
 
 void prepare_command(CLI::App& command) {
@@ -255,9 +256,20 @@ void refuse_extras(const CLI::App& app) {
     for (const CLI::App* command : app.get_subcommands()) refuse_extras(*command);
 }
 
+namespace {
+
+JobRequest file_of(const JobFlags& flags) {
+    return flags.job_file ? load_job_request(*flags.job_file) : JobRequest{};
+}
+
+}  // namespace
+
+JobRequest requested(const JobFlags& flags) {
+    return translated(flags.megatron, file_of(flags), flags.request);
+}
+
 Job job_from(const JobFlags& flags) {
-    const JobRequest file = flags.job_file ? load_job_request(*flags.job_file) : JobRequest{};
-    return resolve(with_schedule_counts(merge(file, flags.request)));
+    return resolve(with_schedule_counts(merge(file_of(flags), requested(flags))));
 }
 
 }  // namespace foreshard::cli

@@ -92,11 +92,15 @@ void add_compare_command(CLI::App& app, CompareOptions& options) {
 }
 
 void add_export_command(CLI::App& app, ExportOptions& options) {
-    CLI::App* command = add_command(app, "export", "Write the schedule of a job for other programs.",
-                                    "Example:\n  foreshard export --format schedule-csv --model llama3-8b \\\n"
-                                    "      --cluster dgx-h100 --pp 4 --schedule zb-v --gbs 16 -o zb-v.csv\n");
+    CLI::App* command = add_command(app, "export", "Write the schedule or the settings of a job for other programs.",
+                                    "Examples:\n  foreshard export --format schedule-csv --model llama3-8b \\\n"
+                                    "      --cluster dgx-h100 --pp 4 --schedule zb-v --gbs 16 -o zb-v.csv\n"
+                                    "  foreshard export --format megatron-args --job llama3-70b-dgx-h100-64\n");
     add_job_flags(*command, options.job);
-    command->add_option("--format", options.format, "schedule-csv: a line per rank, a cell per action")
+    command
+        ->add_option("--format", options.format,
+                     "schedule-csv: a line per rank, a cell per action; megatron-args: "
+                     "arguments of Megatron-LM; torchtitan: its job file")
         ->group("Output");
     command->add_option("-o,--output", options.output_file, "The file to write; '-' (default): standard output")
         ->group("Output")

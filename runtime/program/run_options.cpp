@@ -200,9 +200,6 @@ void add_run_flags(CLI::App& app, RunOptions& options) {
         ->check(CLI::Range(0, 1'000'000))
         ->group(group);
     add_dtype(app, options);
-    app.add_flag("--use-flash-attn", options.flash_attention,
-                 "Attention without the score matrix in memory: short for --software foreshard-flash")
-        ->group(group);
     app.add_flag("--cuda-graph", options.cuda_graph, "Capture every step as a CUDA graph; with --backend cuda")
         ->group(group);
     app.add_flag("--check", options.check, "Compare loss, gradients and weights with the same training on one rank")
@@ -239,15 +236,7 @@ void add_run_flags(CLI::App& app, RunOptions& options) {
 namespace {
 
 /// The flag's profile, else the job file's where it is one of the runtime's own, else foreshard.
-void choose_software(const RunOptions& options, cli::JobFlags& flags, std::vector<std::string>& assumed) {
-    if (options.flash_attention) {
-        const std::string chosen = "foreshard-flash";
-        const auto* asked = flags.request.software ? std::get_if<std::string>(&*flags.request.software) : nullptr;
-        if (flags.request.software && (asked == nullptr || *asked != chosen)) {
-            throw InputError("--use-flash-attn", "", "stands for --software foreshard-flash; give one of the two");
-        }
-        flags.request.software = chosen;
-    }
+void choose_software(cli::JobFlags& flags, std::vector<std::string>& assumed) {
     if (flags.request.software) return;
     if (flags.job_file) {
         const std::optional<NameOr<SoftwareProfile>> named = load_job_request(*flags.job_file).software;
@@ -268,7 +257,7 @@ Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
         flags.request.cluster = machine;
         assumed.emplace_back("cluster: this machine, whose peak rate is nominal (cores x clock x 32)");
     }
-    choose_software(options, flags, assumed);
+    choose_software(flags, assumed);
     if (!flags.request.precision) {
         const auto precision = std::string(to_string(plan_precision(options.type)));
         flags.request.precision = precision;

@@ -33,7 +33,6 @@ struct RunOptions {
     std::optional<int> warmup;        ///< default 2, with --check 0
     ElementType type = ElementType::fp32;
     MathMode math = MathMode::exact;
-    bool flash_attention = false;  ///< --use-flash-attn
     bool cuda_graph = false;
     bool check = false;
     std::optional<std::string> inject_fault;
