@@ -8,7 +8,7 @@ namespace foreshard::runtime::test {
 
 /// Has memory and computes nothing: for what does not depend on numbers, such as sizes, orders and calls. Memory is
 /// zero at first.
-class NullDevice final : public Device {
+class NullDevice : public Device {
 public:
     explicit NullDevice(ElementType type) : type_(type) {}
 

@@ -6,7 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/sim.hpp"
+#include "sim/engine/evaluate.hpp"
+#include "sim/result/compare.hpp"
 #include "tests/support/schema.hpp"
 #include "traces/read_report.hpp"
 #include "traces/read_trace.hpp"
@@ -89,7 +90,7 @@ TEST_F(RunProgram, ReportsCompareSpanBySpan) {
     const fsh::ReadReport report = fsh::read_report(file("r.json"));
     const fsh::Run measured = fsh::run_with_spans(report);
     EXPECT_EQ(measured.source, fsh::RunSource::measured);
-    ASSERT_GT(measured.spans.size(), 50U) << testing::PrintToString(measured.notes);
+    ASSERT_GT(measured.spans.size(), 20U) << testing::PrintToString(measured.notes);
     const fsh::Run plain = fsh::run_of(report);
     EXPECT_EQ(measured.step_time, plain.step_time);
     EXPECT_EQ(measured.accounts, plain.accounts);
@@ -113,8 +114,9 @@ TEST_F(RunProgram, ReportsCompareSpanBySpan) {
         ++passes;
     }
     EXPECT_GE(passes, 2U * 2 * 3);  // F, I and W of two micro-batches on two stages
-    for (const std::size_t span : c.only_a) EXPECT_FALSE(fsh::is_compute(predicted.spans.kind[span]));
-    for (const std::size_t span : c.only_b) EXPECT_FALSE(fsh::is_compute(measured.spans.kind[span]));
+    EXPECT_TRUE(c.only_a.empty());
+    // The end of a step takes a microsecond for real.
+    for (const std::size_t span : c.only_b) EXPECT_EQ(measured.spans.kind[span], fsh::SpanKind::host);
 }
 
 TEST_F(RunProgram, SaysWhyItDoesNotRunAPlan) {
