@@ -10,7 +10,7 @@ namespace foreshard::cli {
 
 namespace {
 
-constexpr const char* group = "Megatron-LM";
+constexpr const char* megatron_group = "Megatron-LM";
 
 [[noreturn]] void contradict(const char* flag, const std::string& given, const std::string& found) {
     throw InputError(flag, "", given.empty() ? found : fmt::format("{}: {}", given, found));
@@ -129,28 +129,29 @@ void translate_sizes(const MegatronFlags& flags, const Job& job, JobRequest& req
 }
 
 void add_plan_flags(CLI::App& command, MegatronFlags& flags) {
-    command.add_flag("--use-torch-fsdp2", flags.use_torch_fsdp2, "--data-parallel fsdp2")->group(group);
+    command.add_flag("--use-torch-fsdp2", flags.use_torch_fsdp2, "--data-parallel fsdp2")->group(megatron_group);
     command
         .add_flag("--torch-fsdp2-no-reshard-after-forward", flags.no_reshard_after_forward,
                   "--no-reshard-after-forward")
-        ->group(group);
-    command.add_flag("--use-tp-pp-dp-mapping", flags.use_tp_pp_dp_mapping, "--order tp-cp-ep-pp-dp")->group(group);
+        ->group(megatron_group);
+    command.add_flag("--use-tp-pp-dp-mapping", flags.use_tp_pp_dp_mapping, "--order tp-cp-ep-pp-dp")
+        ->group(megatron_group);
     command
         .add_option("--num-distributed-optimizer-instances", flags.optimizer_instances,
                     "Copies of the optimizer state: --zero-shard-size replicas / this")
-        ->group(group);
+        ->group(megatron_group);
     command.add_option("--ddp-bucket-size", flags.ddp_bucket_size, "--bucket-mb in elements")
         ->check(CLI::PositiveNumber)
-        ->group(group);
+        ->group(megatron_group);
     command.add_option("--fp8-format", flags.fp8_format, "--precision fp8, or with --fp8-recipe mxfp8 mxfp8")
         ->check(CLI::IsMember({"hybrid", "e4m3"}))
-        ->group(group);
+        ->group(megatron_group);
     command.add_option("--fp8-recipe", flags.fp8_recipe, "Scaling of fp8")
         ->check(CLI::IsMember({"delayed", "tensorwise", "blockwise", "mxfp8"}))
-        ->group(group);
+        ->group(megatron_group);
     command.add_option("--fp4-format", flags.fp4_format, "--precision nvfp4")
         ->check(CLI::IsMember({"e2m1"}))
-        ->group(group);
+        ->group(megatron_group);
 }
 
 void add_agreeing_flags(CLI::App& command, MegatronFlags& flags) {
@@ -158,26 +159,26 @@ void add_agreeing_flags(CLI::App& command, MegatronFlags& flags) {
         .add_option("--attention-backend", flags.attention_backend,
                     "Must agree with the software; flash makes foreshard foreshard-flash")
         ->check(CLI::IsMember({"flash", "fused", "unfused", "local", "auto"}))
-        ->group(group);
-    command.add_flag("--use-flash-attn", flags.use_flash_attn, "--attention-backend flash")->group(group);
+        ->group(megatron_group);
+    command.add_flag("--use-flash-attn", flags.use_flash_attn, "--attention-backend flash")->group(megatron_group);
     command
         .add_option("--position-embedding-type", flags.position_embedding_type,
                     "Must be the model's: learned_absolute, rope or none")
-        ->group(group);
+        ->group(megatron_group);
     command.add_option("--normalization", flags.normalization, "Must be the model's: LayerNorm or RMSNorm")
-        ->group(group);
+        ->group(megatron_group);
     command
         .add_flag("--group-query-attention", flags.group_query_attention,
                   "Says nothing beside --num-query-groups or the model")
-        ->group(group);
-    command.add_flag("--disable-bias-linear", flags.disable_bias_linear, "Must be the model's")->group(group);
-    command.add_flag("--add-qkv-bias", flags.add_qkv_bias, "Must be the model's")->group(group);
+        ->group(megatron_group);
+    command.add_flag("--disable-bias-linear", flags.disable_bias_linear, "Must be the model's")->group(megatron_group);
+    command.add_flag("--add-qkv-bias", flags.add_qkv_bias, "Must be the model's")->group(megatron_group);
     command
         .add_option("--moe-shared-expert-intermediate-size", flags.shared_expert_size,
                     "Must be the model's: width of the shared expert")
-        ->group(group);
+        ->group(megatron_group);
     command.add_option("--moe-layer-freq", flags.moe_layer_freq, "Must be the model's, e.g. ([0]*1+[1]*26)")
-        ->group(group);
+        ->group(megatron_group);
 }
 
 }  // namespace

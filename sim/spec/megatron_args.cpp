@@ -216,7 +216,10 @@ void MegatronArgs::add_batch() {
 }
 
 void MegatronArgs::add_recompute() {
-    if (plan_.offload_activation_layers > 0) value("--cpu-offloading-num-layers", plan_.offload_activation_layers);
+    if (plan_.offload_activation_layers > 0) {
+        miss(fmt::format("offload_activation_layers {}", plan_.offload_activation_layers),
+             "cpu_offloading_num_layers of its configuration has no argument in arguments.py");
+    }
     if (plan_.recompute == Recompute::none) return;
     value("--recompute-granularity", to_string(plan_.recompute));
     if (plan_.recompute == Recompute::selective) return;

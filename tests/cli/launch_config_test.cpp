@@ -128,56 +128,55 @@ JobRequest eight_gpus() {
     return request;
 }
 
+using Change = std::pair<const char*, void (*)(JobRequest&)>;
+
+/// An argument, and what asks for it.
+const Change expressed[] = {
+    {"--tensor-model-parallel-size 2", [](JobRequest& r) { r.tp = 2; }},
+    {"--sequence-parallel", [](JobRequest& r) { r.tp = 2, r.sp = true; }},
+    {"--tp-comm-overlap", [](JobRequest& r) { r.tp = 2, r.sp = true, r.tp_comm_overlap = true; }},
+    {"--context-parallel-size 2", [](JobRequest& r) { r.cp = 2; }},
+    {"--use-tp-pp-dp-mapping", [](JobRequest& r) { r.order = "tp-cp-ep-pp-dp", r.pp = 2; }},
+    {"--num-layers-per-virtual-pipeline-stage 4", [](JobRequest& r) { r.pp = 4, r.vpp = 2; }},
+    {"--num-virtual-stages-per-pipeline-rank 3",
+     [](JobRequest& r) {
+         r.pp = 4, r.vpp = 3, r.num_layers = 34;
+         r.account_for_embedding_in_pipeline_split = r.account_for_loss_in_pipeline_split = true;
+     }},
+    {"--microbatch-group-size-per-virtual-pipeline-stage 8",
+     [](JobRequest& r) { r.pp = 4, r.vpp = 2, r.microbatch_group_size = 8; }},
+    {"--no-overlap-p2p-communication", [](JobRequest& r) { r.pp = 4, r.vpp = 2, r.overlap_p2p = false; }},
+    {"--pipeline-model-parallel-layout Ett", [](JobRequest& r) { r.pp = 4, r.layout = "7,9,9,7"; }},
+    {"--decoder-first-pipeline-num-layers 6",
+     [](JobRequest& r) { r.pp = 4, r.decoder_first_pipeline_num_layers = 6, r.decoder_last_pipeline_num_layers = 6; }},
+    {"--recompute-granularity selective", [](JobRequest& r) { r.recompute = "selective"; }},
+    {"--recompute-num-layers 3",
+     [](JobRequest& r) { r.recompute = "full", r.recompute_method = "block", r.recompute_num_layers = 3; }},
+    {"--use-distributed-optimizer", [](JobRequest& r) { r.zero = 1; }},
+    {"--num-distributed-optimizer-instances 4", [](JobRequest& r) { r.zero = 1, r.zero_shard_size = 2; }},
+    {"--overlap-param-gather",
+     [](JobRequest& r) { r.zero = 1, r.overlap_grad_reduce = true, r.overlap_param_gather = true; }},
+    {"--ddp-bucket-size 10000000", [](JobRequest& r) { r.overlap_grad_reduce = true, r.bucket_mb = 40.0; }},
+    {"--optimizer-cpu-offload", [](JobRequest& r) { r.zero = 1, r.offload_optimizer = true; }},
+    {"--use-torch-fsdp2", [](JobRequest& r) { r.data_parallel = "fsdp2"; }},
+    {"--torch-fsdp2-no-reshard-after-forward",
+     [](JobRequest& r) { r.data_parallel = "fsdp2", r.reshard_after_forward = false; }},
+    {"--fp16", [](JobRequest& r) { r.precision = "fp16"; }},
+    {"--fp8-format hybrid", [](JobRequest& r) { r.precision = "fp8"; }},
+    {"--fp8-recipe mxfp8", [](JobRequest& r) { r.precision = "mxfp8", r.cluster = "dgx-b200"; }},
+    {"--fp4-format e2m1", [](JobRequest& r) { r.precision = "nvfp4", r.cluster = "dgx-b200"; }},
+    {"--expert-model-parallel-size 4", [](JobRequest& r) { r.model = "mixtral-8x7b", r.ep = 4; }},
+    {"--expert-tensor-parallel-size 1", [](JobRequest& r) { r.model = "mixtral-8x7b", r.ep = 4, r.tp = 2, r.etp = 1; }},
+    {"--num-query-groups 4", [](JobRequest& r) { r.num_query_groups = 4; }},
+    {"--mtp-num-layers 1", [](JobRequest& r) { r.mtp_num_layers = 1; }},
+    {"--disable-bias-linear", [](JobRequest&) {}},
+    {"--position-embedding-type rope", [](JobRequest&) {}},
+    {"--attention-backend unfused", [](JobRequest& r) { r.software = "megatron-2022"; }},
+};
+
 /// Every setting that Megatron-LM has an argument for, by itself.
 TEST(MegatronArgs, EverySettingComesBack) {
-    using Change = std::pair<const char*, void (*)(JobRequest&)>;
-    const Change changes[] = {
-        {"--tensor-model-parallel-size 2", [](JobRequest& r) { r.tp = 2; }},
-        {"--sequence-parallel", [](JobRequest& r) { r.tp = 2, r.sp = true; }},
-        {"--tp-comm-overlap", [](JobRequest& r) { r.tp = 2, r.sp = true, r.tp_comm_overlap = true; }},
-        {"--context-parallel-size 2", [](JobRequest& r) { r.cp = 2; }},
-        {"--use-tp-pp-dp-mapping", [](JobRequest& r) { r.order = "tp-cp-ep-pp-dp", r.pp = 2; }},
-        {"--num-layers-per-virtual-pipeline-stage 4", [](JobRequest& r) { r.pp = 4, r.vpp = 2; }},
-        {"--num-virtual-stages-per-pipeline-rank 3",
-         [](JobRequest& r) {
-             r.pp = 4, r.vpp = 3, r.num_layers = 34;
-             r.account_for_embedding_in_pipeline_split = r.account_for_loss_in_pipeline_split = true;
-         }},
-        {"--microbatch-group-size-per-virtual-pipeline-stage 8",
-         [](JobRequest& r) { r.pp = 4, r.vpp = 2, r.microbatch_group_size = 8; }},
-        {"--no-overlap-p2p-communication", [](JobRequest& r) { r.pp = 4, r.vpp = 2, r.overlap_p2p = false; }},
-        {"--pipeline-model-parallel-layout Ett", [](JobRequest& r) { r.pp = 4, r.layout = "7,9,9,7"; }},
-        {"--decoder-first-pipeline-num-layers 6",
-         [](JobRequest& r) {
-             r.pp = 4, r.decoder_first_pipeline_num_layers = 6, r.decoder_last_pipeline_num_layers = 6;
-         }},
-        {"--recompute-granularity selective", [](JobRequest& r) { r.recompute = "selective"; }},
-        {"--recompute-num-layers 3",
-         [](JobRequest& r) { r.recompute = "full", r.recompute_method = "block", r.recompute_num_layers = 3; }},
-        {"--use-distributed-optimizer", [](JobRequest& r) { r.zero = 1; }},
-        {"--num-distributed-optimizer-instances 4", [](JobRequest& r) { r.zero = 1, r.zero_shard_size = 2; }},
-        {"--overlap-param-gather",
-         [](JobRequest& r) { r.zero = 1, r.overlap_grad_reduce = true, r.overlap_param_gather = true; }},
-        {"--ddp-bucket-size 10000000", [](JobRequest& r) { r.overlap_grad_reduce = true, r.bucket_mb = 40.0; }},
-        {"--optimizer-cpu-offload", [](JobRequest& r) { r.zero = 1, r.offload_optimizer = true; }},
-        {"--cpu-offloading-num-layers 2", [](JobRequest& r) { r.offload_activation_layers = 2; }},
-        {"--use-torch-fsdp2", [](JobRequest& r) { r.data_parallel = "fsdp2"; }},
-        {"--torch-fsdp2-no-reshard-after-forward",
-         [](JobRequest& r) { r.data_parallel = "fsdp2", r.reshard_after_forward = false; }},
-        {"--fp16", [](JobRequest& r) { r.precision = "fp16"; }},
-        {"--fp8-format hybrid", [](JobRequest& r) { r.precision = "fp8"; }},
-        {"--fp8-recipe mxfp8", [](JobRequest& r) { r.precision = "mxfp8", r.cluster = "dgx-b200"; }},
-        {"--fp4-format e2m1", [](JobRequest& r) { r.precision = "nvfp4", r.cluster = "dgx-b200"; }},
-        {"--expert-model-parallel-size 4", [](JobRequest& r) { r.model = "mixtral-8x7b", r.ep = 4; }},
-        {"--expert-tensor-parallel-size 1",
-         [](JobRequest& r) { r.model = "mixtral-8x7b", r.ep = 4, r.tp = 2, r.etp = 1; }},
-        {"--num-query-groups 4", [](JobRequest& r) { r.num_query_groups = 4; }},
-        {"--mtp-num-layers 1", [](JobRequest& r) { r.mtp_num_layers = 1; }},
-        {"--disable-bias-linear", [](JobRequest&) {}},
-        {"--position-embedding-type rope", [](JobRequest&) {}},
-        {"--attention-backend unfused", [](JobRequest& r) { r.software = "megatron-2022"; }},
-    };
-    for (const auto& [argument, change] : changes) {
+    for (const auto& [argument, change] : expressed) {
         SCOPED_TRACE(argument);
         JobRequest request = eight_gpus();
         change(request);
@@ -190,9 +189,27 @@ TEST(MegatronArgs, EverySettingComesBack) {
     }
 }
 
+/// What it would do otherwise is told, with the setting's name first, and differs behind the way back.
+TEST(MegatronArgs, WhatHasNoArgumentIsTold) {
+    const Change changes[] = {
+        {"offload_activation_layers 2", [](JobRequest& r) { r.offload_activation_layers = 2; }},
+        {"first_bucket_mb 5", [](JobRequest& r) { r.overlap_grad_reduce = true, r.first_bucket_mb = 5.0; }},
+        {"sync_every_microbatch true", [](JobRequest& r) { r.sync_every_microbatch = true; }},
+        {"bucket_mb 10.000001", [](JobRequest& r) { r.overlap_grad_reduce = true, r.bucket_mb = 10.000001; }},
+        {"make_vocab_size_divisible_by 0", [](JobRequest& r) { r.make_vocab_size_divisible_by = 0; }},
+        {"software deepspeed", [](JobRequest& r) { r.software = "deepspeed"; }},
+    };
+    for (const auto& [told, change] : changes) {
+        JobRequest request = eight_gpus();
+        change(request);
+        const Job job = test::valid_job(request);
+        EXPECT_THAT(megatron_args(job).not_expressed, Contains(StartsWith(told)));
+        EXPECT_EQ(round_trip(job), Trip::told) << told;
+    }
+}
+
 /// What Megatron-LM cannot run names the field and what it can.
 TEST(MegatronArgs, OtherPlansAreRefusedByField) {
-    using Change = std::pair<const char*, void (*)(JobRequest&)>;
     const Change changes[] = {
         {"schedule", [](JobRequest& r) { r.pp = 4, r.schedule = "zb-h1"; }},
         {"data_parallel", [](JobRequest& r) { r.data_parallel = "horovod"; }},
