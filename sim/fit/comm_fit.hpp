@@ -13,7 +13,8 @@ struct FittedComm {
     std::vector<Fitted> points;
 };
 
-/// Precondition: at least one point, all of one kind and number of ranks.
+/// Outliers are times that are further than four deviations and than 20 % from the median of three or more of their own
+/// size. Precondition: at least one point, all of one kind and number of ranks.
 FittedComm fit_comm(const std::vector<CommPoint>& points);
 
 }  // namespace foreshard

@@ -19,7 +19,6 @@ using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 using Coefficients = Eigen::Matrix<double, law_terms, 1>;
 
-constexpr double mad_to_deviation = 1.4826;
 constexpr double huber_scales = 1.345;  ///< 95 % efficient for normal errors
 constexpr double tukey_scales = 4.685;  ///< the same
 constexpr double reject_scales = 4.0;
@@ -92,9 +91,7 @@ Solution solve(const Matrix& rows, const Vector& target, const LawOptions& optio
 }
 
 double scale_of(const Vector& errors) {
-    std::vector<double> sizes(static_cast<std::size_t>(errors.size()));
-    for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = std::abs(errors(static_cast<Eigen::Index>(i)));
-    return std::max(mad_to_deviation * median_of(std::move(sizes)), least_scale);
+    return std::max(robust_deviation(std::vector<double>(errors.data(), errors.data() + errors.size())), least_scale);
 }
 
 double huber_weight(double scales) {
@@ -142,29 +139,57 @@ Coefficients log_step(const Matrix& terms, const Coefficients& now, const Vector
     return found.terms > 0 ? found.coefficients : now;
 }
 
-/// Log errors about a law that outliers do not move.
-Vector robust_errors(const Matrix& terms, const Vector& times, LawOptions options) {
-    options.fewest_terms = false;
+/// A law that outliers do not move.
+Coefficients robust_law(const Matrix& terms, const Vector& times, LawOptions options) {
     constexpr int huber_rounds = 30;
-    constexpr int tukey_rounds = 20;
-    const Vector inverse = times.cwiseInverse();
-    Coefficients now = solve(inverse.asDiagonal() * terms, Vector::Ones(times.size()), options).coefficients;
-    for (int round = 0; round < huber_rounds + tukey_rounds; ++round) {
+    constexpr int most_rounds = 50;
+    constexpr double settled = 1e-9;
+    options.fewest_terms = false;
+    Coefficients now =
+        solve(times.cwiseInverse().asDiagonal() * terms, Vector::Ones(times.size()), options).coefficients;
+    for (int round = 0; round < most_rounds; ++round) {
         const Vector errors = log_errors(terms, times, now);
         const double scale = scale_of(errors);
         const auto weight = round < huber_rounds ? huber_weight : tukey_weight;
         const Vector weights = errors.unaryExpr([&](double error) { return weight(std::abs(error) / scale); });
-        now = log_step(terms, now, errors, weights, options);
+        const Coefficients next = log_step(terms, now, errors, weights, options);
+        const bool same = (next - now).cwiseAbs().maxCoeff() <= settled * next.cwiseAbs().maxCoeff();
+        now = next;
+        if (!same) continue;
+        if (round >= huber_rounds) break;
+        round = huber_rounds - 1;
     }
-    return log_errors(terms, times, now);
+    return now;
+}
+
+/// Of each point, the median error of the four whose predicted times are nearest, two on each side.
+std::vector<double> errors_around(const Vector& errors, const Vector& predicted) {
+    constexpr std::size_t each_side = 2;
+    std::vector<std::size_t> order(static_cast<std::size_t>(errors.size()));
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto at = [](const Vector& values, std::size_t i) { return values(static_cast<Eigen::Index>(i)); };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return at(predicted, a) < at(predicted, b); });
+    std::vector<double> around(order.size(), 0.0);
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        std::vector<double> near;
+        for (std::size_t other = place - std::min(place, each_side); other <= place + each_side; ++other) {
+            if (other != place && other < order.size()) near.push_back(at(errors, order[other]));
+        }
+        if (!near.empty()) around[order[place]] = median_of(std::move(near));
+    }
+    return around;
 }
 
 std::vector<bool> outliers(const Matrix& terms, const Vector& times, const LawOptions& options) {
-    const Vector errors = robust_errors(terms, times, options);
+    const Coefficients law = robust_law(terms, times, options);
+    const Vector errors = log_errors(terms, times, law);
+    const std::vector<double> around = errors_around(errors, predictions(terms, law));
     const double limit = std::max(reject_scales * scale_of(errors), reject_least);
     std::vector<bool> rejected(static_cast<std::size_t>(times.size()));
     for (std::size_t i = 0; i < rejected.size(); ++i) {
-        rejected[i] = std::abs(errors(static_cast<Eigen::Index>(i))) > limit;
+        const double error = errors(static_cast<Eigen::Index>(i));
+        rejected[i] = std::abs(error) > limit && std::abs(error - around[i]) > limit;
     }
     const auto count = std::count(rejected.begin(), rejected.end(), true);
     if (static_cast<double>(count) > reject_share * static_cast<double>(rejected.size())) {
@@ -210,7 +235,7 @@ LawFit fit_law(std::span<const LawPoint> points, const LawOptions& options) {
     const Matrix terms = matrix_of(points);
     const Vector times = times_of(points);
     LawFit fit;
-    fit.rejected = options.reject ? outliers(terms, times, options) : std::vector<bool>(points.size(), false);
+    fit.rejected = options.outliers.empty() ? outliers(terms, times, options) : options.outliers;
     std::vector<std::size_t> kept;
     for (std::size_t i = 0; i < points.size(); ++i) {
         if (!fit.rejected[i]) kept.push_back(i);

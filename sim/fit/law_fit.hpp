@@ -31,7 +31,8 @@ struct LawOptions {
     bool fewest_terms = false;
     int most_terms = static_cast<int>(law_terms);
     unsigned needed = (1U << law_terms) - 1;  ///< bit per term: at least one of these is in the law
-    bool reject = true;                       ///< look for outliers
+    /// Of every point: an outlier. Empty: they are looked for.
+    std::vector<bool> outliers{};
 };
 
 /// Outliers are found first: a fit of log times, reweighted by Huber's and then by Tukey's function, gives a scale
