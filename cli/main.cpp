@@ -127,13 +127,20 @@ void add_calibrate_command(CLI::App& app, CalibrateOptions& options) {
                                     "  foreshard calibrate run.json -o mine.json\n"
                                     "  foreshard simulate --calibration mine.json --model gpt-mini --pp 2 --gbs 16\n");
     command
-        ->add_option("inputs", options.inputs,
-                     "Reports of foreshard-run, times of foreshard-run --calibrate, output of nccl-tests")
+        ->add_option(
+            "inputs", options.inputs,
+            "Reports of foreshard-run, times of foreshard-run --calibrate, output of nccl-tests (text or JSON), "
+            "CSV of kernel times")
         ->required();
     command
         ->add_option("-o,--output", options.output_file, "The file to write, named after its id; '-': standard output")
-        ->required()
         ->type_name("FILE");
+    command->add_option("--json", options.json_file, "The same file once more; '-' is standard output")
+        ->type_name("FILE");
+    command->add_option("--device", options.device, "The device whose kernel times a CSV file holds: its id or file");
+    command->add_option("--cluster", options.cluster, "The machine that was measured, in place of what the inputs say");
+    command->add_flag("--holdout", options.holdout,
+                      "Fit four fifths of the points once more, and print the errors at the others");
 }
 
 void add_commands(CLI::App& app, Arguments& arguments) {
@@ -161,8 +168,9 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     CLI::App* schema =
         add_command(app, "schema", "Print the JSON Schema of a file format.", "Example:\n  foreshard schema model\n");
     schema
-        ->add_option("name", arguments.schema,
-                     "model, cluster, device, fabric, kernels, software, job, report, search or comparison")
+        ->add_option(
+            "name", arguments.schema,
+            "model, cluster, device, fabric, kernels, calibration, software, job, report, search or comparison")
         ->required();
 
     CLI::App* completion = add_command(app, "completion", "Print a completion script.",
