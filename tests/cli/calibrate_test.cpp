@@ -89,7 +89,7 @@ TEST_F(Calibrate, StandardOutputIsTheFileAlone) {
 TEST_F(Calibrate, APredictionNamesItAndNeedsNoCluster) {
     ASSERT_EQ(here("calibrate bench.json all_reduce.txt --cluster dgx-a100-80g -o mine.json").code, 0);
     const Outcome made =
-        here("simulate --calibration mine.json --model gpt-tiny --precision fp32 --tp 8 --gbs 4 --json report.json");
+        here("simulate --calibration mine.json --model gpt-tiny --precision fp32 --tp 4 --gbs 4 --json report.json");
     ASSERT_EQ(made.code, 0) << made.err;
     EXPECT_THAT(made.out, HasSubstr("P10 to P90"));
     const json report = read("report.json");
