@@ -52,7 +52,7 @@ void add_inputs(Group group) {
     group.named("--model", &R::model, "Model id, model file or Hugging Face config.json");
     group.named("--cluster", &R::cluster, "Cluster id or file");
     group.named("--software", &R::software, "Framework profile (default megatron-core-te)");
-    group.value("--calibration", &R::calibration, "Measured corrections");
+    group.named("--calibration", &R::calibration, "What was measured on a machine (foreshard calibrate)");
     group.named("--stage-times", &R::stage_times, "JSON with times per stage, in place of all computed times", "FILE");
     group.named("--schedule-file", &R::schedule_file, "CSV: a line per rank, a cell per action (2F0, 3I1, 3W1, 3B1)",
                 "FILE");
@@ -268,8 +268,12 @@ JobRequest requested(const JobFlags& flags) {
     return translated(flags.megatron, file_of(flags), flags.request);
 }
 
+JobRequest request_from(const JobFlags& flags) {
+    return merge(file_of(flags), requested(flags));
+}
+
 Job job_from(const JobFlags& flags) {
-    return resolve(with_schedule_counts(merge(file_of(flags), requested(flags))));
+    return resolve(with_schedule_counts(request_from(flags)));
 }
 
 }  // namespace foreshard::cli

@@ -34,6 +34,9 @@ void refuse_extras(const CLI::App& app);
 /// @throws InputError where they contradict each other, the model or the software
 JobRequest requested(const JobFlags& flags);
 
+/// File and flags together. @throws InputError, UnreadableFile
+JobRequest request_from(const JobFlags& flags);
+
 /// File, flags and defaults together. @throws InputError, UnreadableFile
 Job job_from(const JobFlags& flags);
 

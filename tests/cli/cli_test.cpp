@@ -156,7 +156,8 @@ TEST_F(Cli, UsageErrorsExitWith2AndSuggest) {
     expect_error(std::string(tiny) + "--tp", 2, "--tp");
     expect_error("simulate --model gpt3-157b --cluster selene", 2, "gpt3-175b");
     expect_error("simulate --cluster selene", 2, "--model");
-    expect_error(std::string(tiny) + "--calibration mine.json", 2, "is not simulated by this version");
+    expect_error(std::string(tiny) + "--calibration mine", 2, "'mine' is not in the catalogue of calibrations");
+    expect_error(std::string(tiny) + "--calibration mine.json", 4, "mine.json");
     expect_error(std::string(tiny) + "--layout Etx", 2, "character 3");
     expect_error("schema nothing", 2, "model");
     expect_error("catalog nothing", 2, "models");
