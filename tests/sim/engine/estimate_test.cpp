@@ -48,6 +48,22 @@ TEST(Estimate, TheBoundIsTight) {
     }
 }
 
+/// Both messages of a fused pair leave at its end, so that they hold the rank up once.
+TEST(Estimate, CountsBlockingMessagesOfFusedPairsOnceAtMost) {
+    for (const char* model : {"llama3-8b", "bert-large"}) {
+        JobRequest request = test::tiny_request(2, 16);
+        request.model = model;
+        request.num_layers = 4;
+        request.gpus = 4;
+        request.tp = 2;
+        request.vpp = 2;
+        request.schedule = "dualpipe-v";
+        request.overlap_p2p = false;
+        const Evaluation e = evaluate(test::valid_job(request));
+        EXPECT_LE(estimate(e.job, e.schedule).step_time, e.timeline.step_time()) << model;
+    }
+}
+
 /// A reduction that takes longer than all compute sets the step; the bound is what its lane takes from the last
 /// backward on, and misses only what is in front of the first bucket.
 TEST(Estimate, CountsReductionsThatOutlastCompute) {
