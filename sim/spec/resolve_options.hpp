@@ -17,6 +17,10 @@ DataParallelKind parse_data_parallel(const std::string& text);
 /// settled. @throws InputError when what is asked for contradicts itself
 void settle_data_parallel(const JobRequest& request, Job& job);
 
+/// Replicas of one node, where optimizer shards stay by default in some frameworks; ranks of a node first fill tensor
+/// parallelism.
+int replicas_in_node(const Job& job);
+
 /// An option that a later version simulates must not be ignored. @throws InputError naming what is valid
 void refuse_unsimulated(const JobRequest& request);
 
