@@ -120,6 +120,7 @@ FormSync form_sync(const Space& space, PlanKey key, const GroupPlacement& data, 
         set_plan(space, key, job);
         const SyncTimer timer(job, data, cost, network);
         for (const std::vector<int>& kinds : form.classes) result.ranks.push_back(timer.sync(space, kinds));
+        result.reduces_first.push_back(data.size > 1 && !shards_parameters(job.plan) ? 1 : 0);
         if (sharding > 0) continue;
         result.runtime = bytes_in(runtime_parts(job));
         result.ties_embedding = ties_embedding_across_ranks(job) && form.rank.front() != form.rank.back();

@@ -49,6 +49,8 @@ private:
     void add_stages(const PlanParts& parts);
     void add_two_directions(const PlanParts& parts);
     void follow_gradients(const PlanParts& parts);
+    Picoseconds exchange_end(const PlanParts& parts, const FormSync& sync, int sharding, const RankSync& at_first,
+                             const RankSync& at_last) const;
     Picoseconds hop(const PlanParts& parts, std::size_t stage) const;
 
     std::vector<Picoseconds> head_;
