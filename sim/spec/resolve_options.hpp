@@ -21,6 +21,10 @@ void settle_data_parallel(const JobRequest& request, Job& job);
 /// Precondition: cluster, software and precision are settled.
 void apply_calibration(Job& job);
 
+/// Replicas of one node, where optimizer shards stay by default in some frameworks; ranks of a node first fill tensor
+/// parallelism.
+int replicas_in_node(const Job& job);
+
 /// Applies the request's changes of the model's shape, and what follows from them, with a remark on each.
 /// @throws InputError when they do not determine a shape
 void apply_model_changes(const JobRequest& request, LoadedModel& model);
