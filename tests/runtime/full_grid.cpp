@@ -33,9 +33,10 @@ void look_at(const GridPoint& point, Tally& tally) {
                outcome.failure ? outcome.failure->reason : outcome.comparison->worst.tensor);
 }
 
-int run(std::size_t stride, std::size_t first) {
+int run(std::size_t stride, std::size_t first, const std::string& wanted) {
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<GridPoint> points = full_grid();
+    std::vector<GridPoint> points = full_grid();
+    std::erase_if(points, [&](const GridPoint& point) { return to_string(point).find(wanted) == std::string::npos; });
     Tally tally;
     for (std::size_t i = first; i < points.size(); i += stride) {
         look_at(points[i], tally);
@@ -58,9 +59,10 @@ int run(std::size_t stride, std::size_t first) {
 }  // namespace foreshard::runtime
 
 /// Compares every plan of the grid with one rank, or that of every STRIDE-th point from the FIRST-th on:
-/// full_grid [STRIDE [FIRST]]. Runs with the same stride and all firsts below it cover the grid.
+/// full_grid [STRIDE [FIRST [TEXT]]]. Runs with the same stride and all firsts below it cover the grid, or the points
+/// whose names (as in its messages) have the text, e.g. "vocab".
 int main(int count, char** values) {
     const std::size_t stride = count > 1 ? std::strtoul(values[1], nullptr, 10) : 1;
     const std::size_t first = count > 2 ? std::strtoul(values[2], nullptr, 10) : 0;
-    return foreshard::runtime::run(std::max<std::size_t>(stride, 1), first);
+    return foreshard::runtime::run(std::max<std::size_t>(stride, 1), first, count > 3 ? values[3] : "");
 }
