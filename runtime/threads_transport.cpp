@@ -152,6 +152,9 @@ Met ThreadsWorld::Meetings::meet(const LineKey& key, int rank, const MemberCall&
     const auto member =
         static_cast<std::size_t>(std::find(key.members.begin(), key.members.end(), rank) - key.members.begin());
     WaitingRoom::Lock held = room.lock();
+    // After a failure others may have left the meeting, and with them the memory that they brought.
+    room.wait(
+        held, [] { return true; }, [] { return std::string(); });
     Line& line = lines_[key];
     Encounter& meeting = join(line, key, member, call);
     if (meeting.complete()) finish(held, key, meeting, rank);

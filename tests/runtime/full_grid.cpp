@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -50,14 +49,18 @@ void look_at(const GridPoint& point, Look look, Tally& tally) {
     if (!wrong.empty()) fmt::print("{}: {}\n", to_string(point), wrong);
 }
 
+/// Which points of the grid.
 struct Share {
     std::size_t stride = 1;
     std::size_t first = 0;
+    std::string wanted;  ///< part of a point's name
 };
 
 int run(const Share& share, bool sequences) {
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<GridPoint> points = full_grid();
+    std::vector<GridPoint> points = full_grid();
+    std::erase_if(points,
+                  [&](const GridPoint& point) { return to_string(point).find(share.wanted) == std::string::npos; });
     Tally tally;
     for (std::size_t i = share.first; i < points.size(); i += share.stride) {
         look_at(points[i], sequences ? check_sequence : compare_with_one_rank, tally);
@@ -84,17 +87,15 @@ int run(const Share& share, bool sequences) {
 
 /// Compares every plan of the grid with one rank, or that of every STRIDE-th point from the FIRST-th on; with
 /// --sequences it records what every rank would issue to NCCL and holds it against the rules:
-/// full_grid [--sequences] [STRIDE [FIRST]]. Runs with one stride and all firsts below it cover the grid.
+/// full_grid [--sequences] [STRIDE [FIRST [TEXT]]]. Runs with one stride and all firsts below it cover the grid, or the
+/// points whose names (as in its messages) have the text, e.g. "vocab".
 int main(int count, char** values) {
-    std::vector<std::size_t> numbers;
-    bool sequences = false;
-    for (int i = 1; i < count; ++i) {
-        if (std::strcmp(values[i], "--sequences") == 0) {
-            sequences = true;
-        } else {
-            numbers.push_back(std::strtoul(values[i], nullptr, 10));
-        }
-    }
-    numbers.resize(2, 0);
-    return foreshard::runtime::run({std::max<std::size_t>(numbers[0], 1), numbers[1]}, sequences);
+    std::vector<std::string> words(values + 1, values + count);
+    const bool sequences = std::erase(words, "--sequences") > 0;
+    words.resize(3);
+    foreshard::runtime::Share share;
+    share.stride = std::max<std::size_t>(std::strtoul(words[0].c_str(), nullptr, 10), 1);
+    share.first = std::strtoul(words[1].c_str(), nullptr, 10);
+    share.wanted = words[2];
+    return foreshard::runtime::run(share, sequences);
 }

@@ -100,6 +100,22 @@ TEST(ThreadsTransport, ABroadcastGivesWhatItsRootHas) {
     });
 }
 
+/// Who comes after the job has failed must not write into what others brought, who have left.
+TEST(ThreadsTransport, ALateCallLeavesTheMemoryOfOthersAlone) {
+    ThreadsWorld world(2, std::chrono::duration<double>(0.05));
+    std::vector<double> left(3, 1.0);
+    EXPECT_THROW(run_ranks(world, 2,
+                           [&](Transport& transport) {
+                               std::vector<double> late(3, 5.0);
+                               std::vector<double>& mine = transport.rank() == 0 ? left : late;
+                               while (transport.rank() == 1 && !world.room().failure()) std::this_thread::yield();
+                               transport.all_reduce(dp_channel, everyone(transport),
+                                                    {bytes_of(mine), ElementType::fp64}, Reduction::sum);
+                           }),
+                 TransportError);
+    EXPECT_EQ(left, std::vector<double>(3, 1.0));
+}
+
 TEST(ThreadsTransport, NamesBroadcastsOfDifferentRoots) {
     const std::string failure = failure_of(2, [](Transport& transport) {
         std::vector<double> values(2);
