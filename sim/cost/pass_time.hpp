@@ -51,6 +51,9 @@ struct PassGroups {
 class PassTimer {
 public:
     PassTimer(const Job& job, const CostModel& cost, const NetworkModel& network);
+    /// @param groups where the groups of the job lie, as group_placement() has it
+    PassTimer(const Job& job, const CostModel& cost, const NetworkModel& network, const PassGroups& groups)
+        : job_(job), cost_(cost), network_(network), groups_(groups) {}
 
     BlockTimes time(const OpBlock& block) const;
 

@@ -47,7 +47,7 @@ BranchBounds::Tables& BranchBounds::tables_of(int grid) {
     }
     if (!made.pipeline) return made;
     const auto total = [&](bool inside) {
-        const CommTime time = in_.network.send_recv(pipeline_message(*made.jobs.front()), inside);
+        const CommTime time = network_.send_recv(pipeline_message(*made.jobs.front()), inside);
         return to_picoseconds(time.busy) + to_picoseconds(time.latency);
     };
     made.hop_inside = total(true);
@@ -58,7 +58,8 @@ BranchBounds::Tables& BranchBounds::tables_of(int grid) {
 CostTable& BranchBounds::table(int grid, std::size_t recompute) {
     Tables& tables = tables_of(grid);
     std::unique_ptr<CostTable>& table = tables.by_recompute[recompute];
-    if (!table) table = std::make_unique<CostTable>(in_.space, *tables.jobs[recompute], in_.cost, in_.network);
+    if (!table)
+        table = std::make_unique<CostTable>(in_.space, *tables.jobs[recompute], in_.cost, network_, tables.groups);
     return *table;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/search/incumbents.hpp"
+#include "sim/search/known_collectives.hpp"
 #include "sim/search/plan_bound.hpp"
 
 /// Bounds of all plans of a branch of the space.
@@ -45,7 +46,7 @@ struct BoundInputs {
 /// One per thread.
 class BranchBounds {
 public:
-    explicit BranchBounds(const BoundInputs& inputs) : in_(inputs) {}
+    explicit BranchBounds(const BoundInputs& inputs) : in_(inputs), network_(inputs.network) {}
 
     /// No plan of the branch takes less; the greatest value where the branch has no plans.
     Picoseconds floor(int branch);
@@ -82,6 +83,7 @@ private:
     void judge(PlanParts& parts, const FormSync& sync, PlanKey key, std::uint8_t& computed);
 
     const BoundInputs& in_;
+    KnownCollectives network_;
     int branch_ = -1;
     std::vector<std::unique_ptr<Tables>> tables_;
     PipelineBounds pipeline_;

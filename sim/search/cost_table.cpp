@@ -18,9 +18,10 @@ int CostTable::layers(int kind) const {
     return layers_of(space_.kinds[static_cast<std::size_t>(kind)]);
 }
 
-CostTable::CostTable(const Space& space, const Job& job, const CostModel& cost, const NetworkModel& network)
+CostTable::CostTable(const Space& space, const Job& job, const CostModel& cost, const NetworkModel& network,
+                     const PassGroups& groups)
     : space_(space), job_(job), shapes_(op_shapes(job)), overhead_(pass_overhead(job)) {
-    build_blocks(cost, network);
+    build_blocks(PassTimer(job, cost, network, groups));
     figures_.resize(space.kinds.size());
     known_.assign(space.kinds.size(), 0);
     StageKind all{true, 0, 0, job.model.mtp_layers, true, 0};
@@ -38,8 +39,7 @@ const StageFigures& CostTable::at(int kind) {
     return figures_[place];
 }
 
-void CostTable::build_blocks(const CostModel& cost, const NetworkModel& network) {
-    const PassTimer timer(job_, cost, network);
+void CostTable::build_blocks(const PassTimer& timer) {
     const int layers = job_.model.num_layers;
     bool moe = false;
     bool dense = false;

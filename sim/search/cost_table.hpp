@@ -25,7 +25,8 @@ struct StageFigures {
 class CostTable {
 public:
     /// @param job a plan of the branch: its degrees, micro-batch and recomputation hold, its schedule does not matter
-    CostTable(const Space& space, const Job& job, const CostModel& cost, const NetworkModel& network);
+    CostTable(const Space& space, const Job& job, const CostModel& cost, const NetworkModel& network,
+              const PassGroups& groups);
 
     /// Computed when it is first asked for.
     const StageFigures& at(int kind);
@@ -46,7 +47,7 @@ private:
     };
     class StageSum;
 
-    void build_blocks(const CostModel& cost, const NetworkModel& network);
+    void build_blocks(const PassTimer& timer);
     Block make_block(const OpBlock& block, const PassTimer& timer) const;
     StageFigures figures(const StageKind& kind) const;
 

@@ -1,0 +1,86 @@
+#include "sim/search/relax.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/spec/request_text.hpp"
+
+namespace foreshard {
+
+namespace {
+
+/// What is tried where nothing fits: each constraint left out by itself, the memory that the closest plan needs, and
+/// more GPUs.
+class Relaxer {
+public:
+    Relaxer(const SearchRequest& request, const SearchOutcome& result, const std::stop_token& stop)
+        : request_(request), result_(result), stop_(stop) {
+        request_.top = 1;
+        request_.exhaustive = false;
+    }
+
+    std::vector<Relaxation> run() {
+        free_constraints();
+        more_memory();
+        more_gpus();
+        return std::move(found_);
+    }
+
+private:
+    bool attempt(const SearchRequest& request, const std::function<std::string(const FoundPlan&)>& change) {
+        const SearchOutcome result = search_once(request, {}, stop_);
+        if (result.plans.empty()) return false;
+        found_.push_back({change(result.plans.front()), result.plans.front()});
+        return true;
+    }
+
+    void free_constraints() {
+        for (const auto& [axis, values] : request_.constraints) {
+            SearchRequest freed = request_;
+            freed.constraints.erase(axis);
+            std::string flag = "--" + axis;
+            std::replace(flag.begin(), flag.end(), '_', '-');
+            attempt(freed, [&, &values = values, &axis = axis](const FoundPlan& plan) {
+                const std::string value = request_value(plan.plan, axis);
+                return fmt::format("{} {} in place of {}", flag, value.empty() ? "left out" : value, values);
+            });
+        }
+    }
+
+    void more_memory() {
+        if (!request_.max_memory_gib || !result_.closest_need_gib) return;
+        SearchRequest freed = request_;
+        freed.max_memory_gib = std::ceil(*result_.closest_need_gib * 100.0) / 100.0;
+        attempt(freed, [&](const FoundPlan&) {
+            return fmt::format("--max-memory-gib {} in place of {}", *freed.max_memory_gib, *request_.max_memory_gib);
+        });
+    }
+
+    void more_gpus() {
+        SearchRequest more = request_;
+        for (int factor = 2; factor <= most_times_gpus; factor *= 2) {
+            more.base.gpus = *request_.base.gpus * factor;
+            const bool enough = attempt(more, [&](const FoundPlan&) {
+                return fmt::format("--gpus {} in place of {}", *more.base.gpus, *request_.base.gpus);
+            });
+            if (enough) return;
+        }
+    }
+
+    static constexpr int most_times_gpus = 64;
+
+    SearchRequest request_;
+    const SearchOutcome& result_;
+    const std::stop_token& stop_;
+    std::vector<Relaxation> found_;
+};
+
+}  // namespace
+
+std::vector<Relaxation> relax(const SearchRequest& request, const SearchOutcome& result, const std::stop_token& stop) {
+    return Relaxer(request, result, stop).run();
+}
+
+}  // namespace foreshard
