@@ -103,8 +103,9 @@ private:
 };
 
 OpKey Collector::key_of(const RankRecord& rank, const OpSpan& span) const {
-    if (span.op == index_.update()) {
-        return {"optimizer", "optimizer", 0, 0, 0, 1, 0.0, 0.0, rank.updated_elements, false};
+    if (span.op >= index_.update()) {
+        const char* name = span.op == index_.update() ? "optimizer" : "zero_gradients";
+        return {name, "optimizer", 0, 0, 0, 1, 0.0, 0.0, rank.updated_elements, false};
     }
     const Op& op = index_.op(span.op);
     const double bytes = op.read.value + op.written.value;
@@ -129,7 +130,7 @@ void Collector::add_op(const RankRecord& rank, const OpSpans& spans, const OpSpa
         time -= ms(call.end - call.issued);
         const Op& op = index_.op(span.op);
         comms_[{op.axis, op.collective, plan_.job.plan.tp, op.message.value, true}].add(call.issued, call.met,
-                                                                                          call.end);
+                                                                                        call.end);
     }
     OpTimes& times = ops_[key_of(rank, span)];
     times.all.push_back(time);

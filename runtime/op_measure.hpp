@@ -8,7 +8,8 @@
 /// Times of ops, communication and what lies between them, over the recorded steps of all ranks; equal ones together.
 namespace foreshard::runtime {
 
-/// Equal ops: one name, pass and size. The update of the optimizer stands among them as "optimizer".
+/// Equal ops: one name, pass and size. Among them stand the update of the optimizer as "optimizer", and gradients that
+/// are set to zero when a step begins as "zero_gradients".
 struct OpMeasure {
     std::string op;
     std::string pass;  ///< forward, input_grad, weight_grad, recompute, optimizer
@@ -18,7 +19,7 @@ struct OpMeasure {
     std::int64_t batch = 1;
     double flops = 0.0;
     double bytes = 0.0;             ///< read and written
-    std::int64_t elements = 0;      ///< of parameters that an optimizer updates
+    std::int64_t elements = 0;      ///< of parameters that the rank updates
     bool communicates = false;      ///< its times are of what it computes beside its call
     double others_computing = 0.0;  ///< how many other ranks were in an op meanwhile, mean
     Spread time;

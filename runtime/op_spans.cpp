@@ -62,7 +62,7 @@ std::size_t ops_per_run(const TaskGraph& graph, int simulated_rank) {
         for (std::int32_t id = stream.first; id < stream.last; ++id) {
             const Task& task = graph.tasks[static_cast<std::size_t>(id)];
             if (task.kind == TaskKind::pass) count += ops_of(graph, graph.works[static_cast<std::size_t>(task.work)]);
-            if (task.kind == TaskKind::optimizer) ++count;
+            if (task.kind == TaskKind::optimizer) count += 2;
         }
     }
     return count;

@@ -33,13 +33,14 @@ struct OpSpans {
     void add(const OpSpan& span, const std::optional<CallSpan>& call);
 };
 
-/// Numbers the ops of a graph's stages from 0 on, the same on every rank. The update of the optimizer, which is no op
-/// of a stage, has the number behind the last.
+/// Numbers the ops of a graph's stages from 0 on, the same on every rank. What a step does besides, which is no op of a
+/// stage, has the numbers behind the last: the update of the optimizer, and gradients set to zero.
 class OpIndex {
 public:
     explicit OpIndex(const TaskGraph& graph);
 
     std::int32_t update() const { return static_cast<std::int32_t>(ops_.size()); }
+    std::int32_t zeroing() const { return update() + 1; }
     /// Number of an op that lies in one of the lists of the graph's blocks; its successors in the list follow.
     std::int32_t number_of(const Op* op) const;
     const Op& op(std::int32_t number) const { return *ops_[static_cast<std::size_t>(number)].op; }
@@ -62,7 +63,7 @@ private:
     std::vector<List> lists_;  ///< by address
 };
 
-/// Spans that a run of the graph leaves on a rank: its passes' ops, and its updates.
+/// Spans that a run of the graph leaves on a rank: its passes' ops, and of each step an update and a zeroing.
 std::size_t ops_per_run(const TaskGraph& graph, int simulated_rank);
 
 }  // namespace foreshard::runtime

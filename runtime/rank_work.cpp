@@ -86,7 +86,9 @@ void RankWork::begin_step(int step) {
     context_.loss = losses_.tensor().stretch(step % graph_.steps, 1);
     device_.fill(context_.loss, 0.0);
     data_.clear();
+    const Clock::time_point start = Clock::now();
     for (auto& [stage, held] : stores_) held.zero_gradients();
+    if (spans_ != nullptr) spans_->add({op_index_.zeroing(), -1, start, Clock::now()}, std::nullopt);
 }
 
 double RankWork::loss() const {

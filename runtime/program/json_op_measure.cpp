@@ -5,11 +5,8 @@ namespace foreshard::runtime {
 namespace {
 
 OrderedJson time_json(const Spread& spread) {
-    return {{"samples", spread.count},
-            {"median", spread.median_ms * 1e3},
-            {"min", spread.min_ms * 1e3},
-            {"p10", spread.p10_ms * 1e3},
-            {"p90", spread.p90_ms * 1e3}};
+    return {{"samples", spread.count},    {"median", spread.median_ms * 1e3}, {"mean", spread.mean_ms * 1e3},
+            {"min", spread.min_ms * 1e3}, {"p10", spread.p10_ms * 1e3},       {"p90", spread.p90_ms * 1e3}};
 }
 
 void add_time(const char* key, const Spread& spread, OrderedJson& json) {

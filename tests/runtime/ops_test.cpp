@@ -44,7 +44,11 @@ std::vector<std::string> recorded_ops(const TaskGraph& graph, const RankRecord& 
     const OpIndex index(graph);
     std::vector<std::string> names;
     for (const OpSpan& span : rank.runs.front().ops.ops) {
-        names.emplace_back(span.op == index.update() ? "optimizer" : std::string(index.op(span.op).name));
+        if (span.op == index.update()) {
+            names.emplace_back("optimizer");
+        } else {
+            names.emplace_back(span.op == index.zeroing() ? "zero_gradients" : std::string(index.op(span.op).name));
+        }
     }
     return names;
 }
@@ -89,7 +93,8 @@ TEST_P(Ops, AreRunAsTheGraphListsThem) {
             const RankRecord& record = outcome.ranks[static_cast<std::size_t>(rank)];
             std::vector<std::string> timed = recorded_ops(graph, record);
             EXPECT_EQ(timed.size(), ops_per_run(graph, ranks.position(rank).pp));
-            std::erase(timed, "optimizer");
+            EXPECT_EQ(std::erase(timed, "optimizer"), graph.steps);
+            EXPECT_EQ(std::erase(timed, "zero_gradients"), graph.steps);
             EXPECT_EQ(timed, expected) << rank;
             expect_order(record);
         }
@@ -128,7 +133,7 @@ TEST(OpMeasurement, CountsTheCallsOfEveryRankAndStep) {
         if (op.pass == "optimizer") updates += op.time.count;
     }
     EXPECT_EQ(calls, expected);
-    EXPECT_EQ(updates, 2 * ranks.count());
+    EXPECT_EQ(updates, 2 * 2 * ranks.count()) << "and as many times gradients are set to zero";
     EXPECT_GE(measured.overheads.pass.min_ms, 0.0);
     EXPECT_GE(measured.overheads.task.min_ms, 0.0);
     EXPECT_GE(measured.overheads.wakeup.min_ms, 0.0);
