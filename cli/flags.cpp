@@ -53,7 +53,7 @@ void add_inputs(Group group) {
     group.named("--model", &R::model, "Model id, model file or Hugging Face config.json");
     group.named("--cluster", &R::cluster, "Cluster id or file");
     group.named("--software", &R::software, "Framework profile (default megatron-core-te)");
-    group.value("--calibration", &R::calibration, "Measured corrections");
+    group.named("--calibration", &R::calibration, "What was measured on a machine (foreshard calibrate)");
     group.named("--stage-times", &R::stage_times, "JSON with times per stage, in place of all computed times", "FILE");
     group.named("--schedule-file", &R::schedule_file, "CSV: a line per rank, a cell per action (2F0, 3I1, 3W1, 3B1)",
                 "FILE");
@@ -267,9 +267,13 @@ void refuse_extras(const CLI::App& app) {
     for (const CLI::App* command : app.get_subcommands()) refuse_extras(*command);
 }
 
-Job job_from(const JobFlags& flags) {
+JobRequest request_from(const JobFlags& flags) {
     const JobRequest file = flags.job_file ? load_job_request(*flags.job_file) : JobRequest{};
-    JobRequest request = merge(file, flags.request);
+    return merge(file, flags.request);
+}
+
+Job job_from(const JobFlags& flags) {
+    JobRequest request = request_from(flags);
     count_schedule_file(request);
     return resolve(request);
 }

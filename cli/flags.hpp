@@ -28,6 +28,9 @@ void prepare_command(CLI::App& command);
 /// @throws InputError naming the first argument that no command or flag takes, and the closest flag
 void refuse_extras(const CLI::App& app);
 
+/// File and flags together. @throws InputError, UnreadableFile
+JobRequest request_from(const JobFlags& flags);
+
 /// File, flags and defaults together. @throws InputError, UnreadableFile
 Job job_from(const JobFlags& flags);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/calibrate.hpp"
 #include "cli/commands.hpp"
 #include "cli/compare.hpp"
 #include "cli/completion.hpp"
@@ -31,6 +32,7 @@ struct Arguments {
     RunOptions run;
     CatalogOptions catalog;
     FitOptions fit;
+    CalibrateOptions calibrate;
     ValidateOptions validate;
     ExportOptions exported;
     CompareOptions compared;
@@ -119,6 +121,21 @@ void add_fit_command(CLI::App& app, FitOptions& options) {
     command->add_option("--max-points", request.max_points, "Nodes of all tables together");
 }
 
+void add_calibrate_command(CLI::App& app, CalibrateOptions& options) {
+    CLI::App* command = add_command(app, "calibrate", "Make a calibration from what was measured on a machine.",
+                                    "Example:\n  foreshard-run --model gpt-mini --pp 2 --gbs 8 --json run.json\n"
+                                    "  foreshard calibrate run.json -o mine.json\n"
+                                    "  foreshard simulate --calibration mine.json --model gpt-mini --pp 2 --gbs 16\n");
+    command
+        ->add_option("inputs", options.inputs,
+                     "Reports of foreshard-run, times of foreshard-run --calibrate, output of nccl-tests")
+        ->required();
+    command
+        ->add_option("-o,--output", options.output_file, "The file to write, named after its id; '-': standard output")
+        ->required()
+        ->type_name("FILE");
+}
+
 void add_commands(CLI::App& app, Arguments& arguments) {
     add_run_command(app, arguments, "simulate", "Predict step time, bubbles, exposed communication and memory.");
     add_run_command(app, arguments, "memory", "Predict the memory of every pipeline rank.");
@@ -138,6 +155,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     add_validate_command(app, arguments.validate);
 
     add_fit_command(app, arguments.fit);
+
+    add_calibrate_command(app, arguments.calibrate);
 
     CLI::App* schema =
         add_command(app, "schema", "Print the JSON Schema of a file format.", "Example:\n  foreshard schema model\n");
@@ -159,6 +178,7 @@ ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
     if (app.got_subcommand("export")) return run_export(arguments.exported);
     if (app.got_subcommand("validate")) return run_validate(arguments.validate);
     if (app.got_subcommand("fit")) return run_fit(arguments.fit);
+    if (app.got_subcommand("calibrate")) return run_calibrate(arguments.calibrate);
     if (app.got_subcommand("catalog")) write_output("-", catalog_text(arguments.catalog));
     if (app.got_subcommand("schema")) write_output("-", std::string(schema_text(arguments.schema)));
     if (app.got_subcommand("completion")) write_output("-", completion_script(app, arguments.shell));

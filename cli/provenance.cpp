@@ -40,14 +40,21 @@ void add_always(const std::optional<NameOr<Spec>>& value, std::vector<InputFile>
 
 }  // namespace
 
+std::string file_sha256(const std::string& name) {
+    constexpr std::size_t limit_bytes = std::size_t{256} << 20;
+    return sha256(read_text_file(name, limit_bytes));
+}
+
 std::vector<InputFile> input_files(const JobFlags& flags) {
     std::vector<InputFile> files;
     if (flags.job_file) add_file(*flags.job_file, files);
-    add(flags.request.model, files);
-    add(flags.request.cluster, files);
-    add(flags.request.software, files);
-    add_always(flags.request.stage_times, files);
-    add_always(flags.request.schedule_file, files);
+    const JobRequest request = request_from(flags);
+    add(request.model, files);
+    add(request.cluster, files);
+    add(request.software, files);
+    add(request.calibration, files);
+    add_always(request.stage_times, files);
+    add_always(request.schedule_file, files);
     return files;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/program/json_bench.hpp"
 
 #include "runtime/program/json_environment.hpp"
+#include "sim/spec/json_specs.hpp"
 
 namespace foreshard::runtime {
 
@@ -22,8 +23,8 @@ OrderedJson row_json(const BenchRow& row) {
 
 }  // namespace
 
-std::string microbench_json(const RunOptions& options, const Environment& environment, int ranks,
-                            const std::vector<BenchRow>& rows) {
+std::string microbench_json(const RunOptions& options, const Environment& environment, const ClusterSpec& cluster,
+                            int ranks, const std::vector<BenchRow>& rows) {
     OrderedJson json = {{"schema", "foreshard.microbench"}, {"schema_version", "1.0"}};
     json["command"] = options.command;
     json["backend"] = to_string(options.backend);
@@ -31,6 +32,7 @@ std::string microbench_json(const RunOptions& options, const Environment& enviro
     json["dtype"] = dtype_name(options);
     json["ranks"] = ranks;
     json["environment"] = environment_json(environment);
+    json["cluster"] = to_json(cluster);
     OrderedJson results = OrderedJson::array();
     for (const BenchRow& row : rows) results.push_back(row_json(row));
     json["results"] = std::move(results);

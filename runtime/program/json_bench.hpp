@@ -10,7 +10,7 @@
 namespace foreshard::runtime {
 
 /// foreshard.microbench (docs/formats.md).
-std::string microbench_json(const RunOptions& options, const Environment& environment, int ranks,
-                            const std::vector<BenchRow>& rows);
+std::string microbench_json(const RunOptions& options, const Environment& environment, const ClusterSpec& cluster,
+                            int ranks, const std::vector<BenchRow>& rows);
 
 }  // namespace foreshard::runtime

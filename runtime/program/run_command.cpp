@@ -81,7 +81,8 @@ cli::ExitCode Program::calibrate_plan(const Plan& plan) {
     const std::vector<BenchRow> rows = calibrate(plan, options_, processes_);
     if (options_.backend == Backend::cuda) environment_.gpu = gpu_info(processes_.gpu());
     if (speaks()) {
-        cli::write_output(*options_.json_file, microbench_json(options_, environment_, plan.ranks.count(), rows));
+        cli::write_output(*options_.json_file,
+                          microbench_json(options_, environment_, plan.job.cluster, plan.ranks.count(), rows));
     }
     return cli::ok;
 }

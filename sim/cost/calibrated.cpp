@@ -4,11 +4,11 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/prefixes.hpp"
+
 namespace foreshard {
 
 namespace {
-
-constexpr double tera = 1e12;
 
 /// Speed-up over bf16 of a product of side 8192 where the device names none: fits on published H100 runs in FP8 (1.65
 /// +- 0.06) and GB200 runs in NVFP4 (2.25). Smaller products gain less: casts and scales grow with the area.
@@ -47,11 +47,40 @@ bool is_weight_gradient(const Op& op) {
     return op.name.ends_with("_wgrad");
 }
 
+const std::optional<KernelTable>& kernels_of(const Job& job) {
+    const Calibration* calibration = job.calibration.get();
+    return calibration != nullptr && calibration->kernels ? calibration->kernels : job.cluster.device.kernels;
+}
+
+/// The device with the kernel table that the job's calibration brings.
+DeviceSpec device_of(const Job& job) {
+    DeviceSpec device = job.cluster.device;
+    device.kernels = kernels_of(job);
+    return device;
+}
+
 bool is_head(const Op& op) {
     return op.name.starts_with("logits");
 }
 
 }  // namespace
+
+std::string_view op_class(const Op& op) {
+    switch (op.kind) {
+        case OpKind::gemm:
+            if (is_weight_gradient(op)) return "gemm.weight_grad";
+            return op.name.ends_with("_dgrad") ? "gemm.input_grad" : "gemm.forward";
+        case OpKind::attention_matmul:
+            return "attention.matmul";
+        case OpKind::flash_attention:
+            return op.backward ? "attention.flash_backward" : "attention.flash_forward";
+        case OpKind::memory:
+            return "memory.any";
+        case OpKind::collective:
+            break;
+    }
+    return "";
+}
 
 CalibratedCost::CalibratedCost(const DeviceSpec& device, const SoftwareProfile& software, Precision precision)
     : roofline_(device, software, base_precision(precision)),
@@ -68,6 +97,51 @@ CalibratedCost::CalibratedCost(const DeviceSpec& device, const SoftwareProfile& 
     if (!device.kernels || !measured_in) return;
     gemm_rates_ = RateGrid(device.kernels->gemm);
     attention_rates_ = RateGrid(device.kernels->attention);
+}
+
+CalibratedCost::CalibratedCost(const Job& job) : CalibratedCost(device_of(job), job.software, job.plan.precision) {
+    laws_ = laws_of(job);
+}
+
+CalibratedCost::Laws CalibratedCost::laws_of(const Job& job) {
+    Laws laws;
+    if (!laws_apply(job)) return laws;
+    laws.calibration = job.calibration.get();
+    laws.host = shared_host(*job.calibration, std::min(job.gpus, job.cluster.gpus_per_node));
+    if (job.calibration->machine.software == job.software.id) return laws;
+    laws.gemm_factor = job.software.numbers.gemm_time_factor;
+    laws.flash_factor = job.software.numbers.flash_time_factor;
+    laws.memory_factor = job.software.numbers.memory_time_factor;
+    return laws;
+}
+
+double CalibratedCost::Laws::factor(const Op& op) const {
+    if (op.kind == OpKind::memory) return host.memory_ratio * (op.measured_traffic ? 1.0 : memory_factor);
+    return host.compute_ratio * (op.kind == OpKind::gemm ? gemm_factor : flash_factor);
+}
+
+OpTime CalibratedCost::by_law(const Op& op, const OpLaw& law) const {
+    const Seconds whole = law_time(law, op.flops, op.read + op.written) * laws_.factor(op);
+    const Seconds start(std::min(law.base.value, whole.value));
+    OpTime answer;
+    answer.seconds = whole + launch_blocking_;
+    answer.bound = op.kind == OpKind::memory ? Bound::memory : Bound::compute;
+    if (whole - start < start) answer.bound = Bound::launch;
+    answer.terms = {{{"measured", whole - start}, {"launch", start + launch_blocking_}, {}}};
+    answer.term_count = 2;
+    return answer;
+}
+
+OpTime CalibratedCost::optimizer(double parameters, Bytes moved) const {
+    if (laws_.calibration == nullptr || !laws_.calibration->optimizer) return stream(moved);
+    const OptimizerLaw& law = *laws_.calibration->optimizer;
+    const Seconds updating = Seconds(parameters / law.parameters_per_second) * laws_.host.memory_ratio;
+    OpTime answer;
+    answer.seconds = law.base + updating;
+    answer.bound = updating < law.base ? Bound::launch : Bound::memory;
+    answer.terms = {{{"measured", updating}, {"launch", law.base}, {}}};
+    answer.term_count = 2;
+    return answer;
 }
 
 double CalibratedCost::speedup(const Op& op) const {
@@ -114,7 +188,29 @@ OpTime CalibratedCost::flash_attention(const Op& op) const {
     return measured(op.flops / FlopsPerSecond(rate), (op.read + op.written) / bandwidth_);
 }
 
+TimeSource CalibratedCost::source(const Op& op) const {
+    if (laws_.calibration == nullptr) return TimeSource::model;
+    if (find_law(*laws_.calibration, op.name) != nullptr) return TimeSource::law;
+    const bool in_table = (op.kind == OpKind::gemm && !gemm_rates_.empty()) ||
+                          (op.kind == OpKind::flash_attention && !attention_rates_.empty());
+    if (in_table && laws_.calibration->kernels) return TimeSource::kernel_table;
+    return find_law(*laws_.calibration, op_class(op)) != nullptr ? TimeSource::class_law : TimeSource::model;
+}
+
 OpTime CalibratedCost::time(const Op& op) const {
+    switch (source(op)) {
+        case TimeSource::law:
+            return by_law(op, *find_law(*laws_.calibration, op.name));
+        case TimeSource::class_law:
+            return by_law(op, *find_law(*laws_.calibration, op_class(op)));
+        case TimeSource::kernel_table:
+        case TimeSource::model:
+            break;
+    }
+    return modelled(op);
+}
+
+OpTime CalibratedCost::modelled(const Op& op) const {
     switch (op.kind) {
         case OpKind::gemm:
             return gemm(op);

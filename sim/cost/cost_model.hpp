@@ -35,8 +35,11 @@ public:
     /// Time of a kernel (any op but a collective) on an otherwise idle device.
     virtual OpTime time(const Op& op) const = 0;
 
-    /// Time to stream bytes through memory (optimizer, copies).
+    /// Time to stream bytes through memory (copies).
     virtual OpTime stream(Bytes bytes) const = 0;
+
+    /// Time to update parameters: they, their gradients and states stream through memory, unless more is known.
+    virtual OpTime optimizer(double /*parameters*/, Bytes moved) const { return stream(moved); }
 };
 
 }  // namespace foreshard

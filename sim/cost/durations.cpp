@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "sim/spec/calibration.hpp"
+
 namespace foreshard {
 
 namespace {
@@ -131,9 +133,15 @@ Picoseconds given_duration(const StageTimes& times, const Work& work) {
     return 0;
 }
 
+/// Who waits for a communication goes on a little after its end.
+CommTime with_wakeup(const Job& job, CommTime time) {
+    if (job.calibration != nullptr) time.latency += job.calibration->wakeup.value_or(Seconds(0.0));
+    return time;
+}
+
 CommTime comm_time(const Job& job, const NetworkModel& network, const CommClass& comm, bool local) {
-    if (comm.kind == CollectiveKind::send_recv) return network.send_recv(comm.message, local);
-    return network.collective(comm.kind, comm.message, group_placement(job, comm.axis));
+    if (comm.kind == CollectiveKind::send_recv) return with_wakeup(job, network.send_recv(comm.message, local));
+    return with_wakeup(job, network.collective(comm.kind, comm.message, group_placement(job, comm.axis)));
 }
 
 CommDuration round(const CommTime& time) {
@@ -157,7 +165,8 @@ public:
         const bool local = shares_domain(job_, from, to);
         if (message) return known(comm, local, [&] { return comm_time(job_, network_, comm, local); });
         const GroupPlacement pair{2, local ? 2 : 1, local ? 1 : 2};
-        return known(comm, local, [&] { return network_.collective(comm.kind, comm.message, pair); });
+        return known(comm, local,
+                     [&] { return with_wakeup(job_, network_.collective(comm.kind, comm.message, pair)); });
     }
 
 private:
@@ -184,7 +193,8 @@ WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& bl
 }
 
 Seconds pass_overhead(const Job& job) {
-    return job.plan.pp > 1 ? job.software.numbers.pass_overhead : Seconds(0.0);
+    const bool measured = job.calibration != nullptr && job.calibration->pass_overhead;
+    return job.plan.pp > 1 || measured ? job.software.numbers.pass_overhead : Seconds(0.0);
 }
 
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm) {
@@ -225,9 +235,9 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
         } else if (work.kind == TaskKind::optimizer && job.plan.offload_optimizer) {
             offloaded = offloaded_update(job, optimizer_parameters(job, graph, work.stage));
         } else if (work.kind == TaskKind::optimizer) {
-            const Bytes moved(job.software.numbers.optimizer_bytes_per_parameter *
-                              optimizer_parameters(job, graph, work.stage));
-            time.compute = time.memory = cost.stream(moved).seconds;
+            const double parameters = optimizer_parameters(job, graph, work.stage);
+            const Bytes moved(job.software.numbers.optimizer_bytes_per_parameter * parameters);
+            time.compute = time.memory = cost.optimizer(parameters, moved).seconds;
         } else {
             time.host = job.software.numbers.step_overhead;
         }

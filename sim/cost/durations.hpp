@@ -71,7 +71,8 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
 /// Time of a whole pass of a stage, from the times of its blocks and its own overhead, rounded like every work.
 WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass, Seconds overhead);
 
-/// What a pipeline's F, B, I and W take beside their kernels; none without a pipeline.
+/// What a pipeline's F, B, I and W take beside their kernels; none without a pipeline, unless a calibration measured
+/// it.
 Seconds pass_overhead(const Job& job);
 
 /// Time of one message or collective, rounded like every comm.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/prefixes.hpp"
+#include "sim/spec/calibration.hpp"
 
 namespace foreshard {
 
@@ -123,6 +124,10 @@ NcclNetwork::NcclNetwork(const ClusterSpec& cluster, const SoftwareProfile& soft
     if (cluster.inter_node) network_ = cluster.inter_node->bandwidth * software.numbers.network_bandwidth_ratio;
 }
 
+NcclNetwork::NcclNetwork(const Job& job) : NcclNetwork(job.cluster, job.software) {
+    calibration_ = job.calibration.get();
+}
+
 std::string NcclNetwork::link_name() const {
     if (cluster_.gpus_per_nvlink_domain <= 1) return "PCIe";
     return cluster_.device.architecture.starts_with("cdna") ? "xGMI" : "NVLink";
@@ -196,6 +201,7 @@ CommTime NcclNetwork::across(CollectiveKind kind, Bytes message, const NcclTuner
 
 CommTime NcclNetwork::collective(CollectiveKind kind, Bytes message, const GroupPlacement& group) const {
     if (group.size <= 1) return {};
+    if (on_processors()) return links_.collective(kind, message, group);
     if (!is_tuned(kind)) {
         CommTime time = links_.collective(kind, message, group);
         const int channels = group.domains > 1 ? p2p_channels_network : p2p_channels_local;
@@ -209,7 +215,20 @@ CommTime NcclNetwork::collective(CollectiveKind kind, Bytes message, const Group
     return fit != nullptr ? fitted(kind, message, *fit, tuner) : tuned(kind, message, tuner);
 }
 
+CommTime NcclNetwork::measured_message(Bytes message) const {
+    const MessageLaw& law = *calibration_->messages;
+    CommTime time;
+    time.wire = message / law.bandwidth;
+    time.busy = law.base + time.wire;
+    time.blocks = on_processors() ? 0 : fitting_blocks(NcclProtocol::simple, message, p2p_channels_local);
+    time.limit = fmt::format("messages of {}, {}", calibration_->id,
+                             bound_by(time, law.base, bandwidth_text("links", law.bandwidth, law.bandwidth)));
+    return time;
+}
+
 CommTime NcclNetwork::send_recv(Bytes message, bool same_domain) const {
+    if (same_domain && calibration_ != nullptr && calibration_->messages) return measured_message(message);
+    if (on_processors()) return links_.send_recv(message, same_domain);
     CommTime time = links_.send_recv(message, same_domain);
     const bool nvlink = same_domain && cluster_.gpus_per_nvlink_domain > 1;
     if (nvlink) time.busy += Seconds(p2p_sqrt_term * std::sqrt(message.value));

@@ -148,7 +148,7 @@ void Balancer::price_optimizer(const std::vector<StageContents>& stages) {
     optimizer_.clear();
     for (const double parameters : owned) {
         const Bytes moved(job_.software.numbers.optimizer_bytes_per_parameter * parameters);
-        optimizer_.push_back(to_picoseconds(cost_.stream(moved).seconds));
+        optimizer_.push_back(to_picoseconds(cost_.optimizer(parameters, moved).seconds));
     }
 }
 
@@ -264,8 +264,8 @@ bool better(const Summary& a, const Summary& b) {
 
 std::vector<StageContents> balanced_layout(const Job& job, const std::stop_token& stop) {
     assert(!job.stage_times);
-    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
-    const NcclNetwork network(job.cluster, job.software);
+    const CalibratedCost cost(job);
+    const NcclNetwork network(job);
     return Balancer(job, cost, network, stop).run();
 }
 

@@ -23,11 +23,7 @@ Picoseconds total(const CommDuration& time) {
 class StepBound {
 public:
     StepBound(const Job& job, const Schedule& schedule)
-        : job_(job),
-          schedule_(schedule),
-          shape_(pipeline_shape(schedule)),
-          cost_(job.cluster.device, job.software, job.plan.precision),
-          network_(job.cluster, job.software) {
+        : job_(job), schedule_(schedule), shape_(pipeline_shape(schedule)), cost_(job), network_(job) {
         if (job.stage_times) {
             take_given_costs();
         } else {
@@ -80,7 +76,7 @@ private:
     Picoseconds finished(std::size_t rank, Picoseconds at) const;
     Picoseconds optimizer(std::size_t rank) const {
         const double bytes = job_.software.numbers.optimizer_bytes_per_parameter * optimized_[rank];
-        return to_picoseconds(cost_.stream(Bytes(bytes)).seconds);
+        return to_picoseconds(cost_.optimizer(optimized_[rank], Bytes(bytes)).seconds);
     }
     Picoseconds step_overhead() const { return to_picoseconds(job_.software.numbers.step_overhead); }
     CommDuration comm(CollectiveKind kind, Axis axis, double bytes) const {

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "sim/cost/calibrated.hpp"
+#include "sim/cost/calibration_notes.hpp"
 #include "sim/cost/nccl_network.hpp"
 #include "sim/cost/variation.hpp"
 #include "sim/engine/balance.hpp"
+#include "sim/engine/calibration_band.hpp"
 #include "sim/engine/data_parallel_times.hpp"
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/fluid.hpp"
@@ -27,15 +29,15 @@ namespace {
 /// Horovod's reductions depend on times: a dry run fixes them first.
 TaskGraph lowered(const Job& job, const Schedule& schedule) {
     if (job.stage_times) return lower(job, schedule);
-    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
-    const NcclNetwork network(job.cluster, job.software);
+    const CalibratedCost cost(job);
+    const NcclNetwork network(job);
     return lower(job, schedule, fused_buckets(job, schedule, cost, network));
 }
 
 Durations cost_of(const Job& job, const TaskGraph& graph) {
     if (job.stage_times) return given_durations(*job.stage_times, graph);
-    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
-    const NcclNetwork network(job.cluster, job.software);
+    const CalibratedCost cost(job);
+    const NcclNetwork network(job);
     return durations(job, graph, cost, network);
 }
 
@@ -172,7 +174,7 @@ void append_pass_communication(const Evaluation& e, const NetworkModel& network,
 
 std::vector<CommReport> communication(const Evaluation& e) {
     std::vector<CommReport> all;
-    if (!e.job.stage_times) append_pass_communication(e, NcclNetwork(e.job.cluster, e.job.software), all);
+    if (!e.job.stage_times) append_pass_communication(e, NcclNetwork(e.job), all);
     append_task_communication(e, all);
     return all;
 }
@@ -302,12 +304,22 @@ EstimateReport estimate_report(const Evaluation& e) {
             bound.form + (shares ? ", without contention" : ""), gap};
 }
 
+/// What the calibration says of the result, and what of the result it says nothing of.
+void add_calibration(Evaluation& e) {
+    if (!e.job.calibration || e.job.stage_times) return;
+    Summary& summary = e.report.summary;
+    const StepBand band = calibration_band(e.job, e.graph, e.report);
+    summary.step_time_low_ms = summary.step_time_ms * band.low_ratio;
+    summary.step_time_high_ms = summary.step_time_ms * band.high_ratio;
+    for (std::string& note : calibration_notes(e.job, e.graph)) e.report.assumptions.push_back(std::move(note));
+}
+
 }  // namespace
 
 Schedule schedule_of(const Job& job) {
     if (!follows_times(job) || job.stage_times) return make_schedule(job);
-    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
-    const PassCosts costs = pass_costs(job, cost, NcclNetwork(job.cluster, job.software));
+    const CalibratedCost cost(job);
+    const PassCosts costs = pass_costs(job, cost, NcclNetwork(job));
     return make_schedule(job, costs, split_memory(job, build_stage_ops(job, stage_layout(job))));
 }
 
@@ -330,6 +342,7 @@ Evaluation evaluate(const Job& job, const std::stop_token& stop) {
     e.timeline = run_once(e, 0, stop);
     check_stop(stop);
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
+    add_calibration(e);
     add_runs(e, stop);
     check_stop(stop);
     e.report.communication = communication(e);

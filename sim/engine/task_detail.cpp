@@ -80,8 +80,8 @@ public:
         : job_(evaluation.job),
           graph_(evaluation.graph),
           work_(work),
-          cost_(job_.cluster.device, job_.software, job_.plan.precision),
-          network_(job_.cluster, job_.software),
+          cost_(job_),
+          network_(job_),
           timer_(job_, cost_, network_),
           tp_(group_placement(job_, Axis::tp)),
           cp_(group_placement(job_, Axis::cp)),
@@ -203,7 +203,7 @@ std::vector<TaskPart> PartLister::optimizer() {
     const double parameters = optimizer_parameters(job_, graph_, work_.stage);
     if (job_.plan.offload_optimizer) return {};
     const double each = job_.software.numbers.optimizer_bytes_per_parameter;
-    const OpTime time = cost_.stream(Bytes(each * parameters));
+    const OpTime time = cost_.optimizer(parameters, Bytes(each * parameters));
     return {{"update", 1, time.seconds,
              fmt::format("{:.3g} B x {} = {}", each, scaled_figure(parameters, "parameters"),
                          scaled_figure(each * parameters, "B")) +

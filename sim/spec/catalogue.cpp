@@ -131,6 +131,11 @@ KernelTable load_kernels(const std::string& name) {
     return read_kernels(document.json, document.source);
 }
 
+SharedCalibration load_calibration(const std::string& name) {
+    const Document document = open("calibrations", name);
+    return std::make_shared<const Calibration>(read_calibration(document.json, document.source));
+}
+
 SoftwareProfile load_software(const std::string& name) {
     const Document document = open("software", name);
     return read_software(document.json, document.source);

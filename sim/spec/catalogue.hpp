@@ -41,10 +41,14 @@ DeviceSpec load_device(const std::string& name);
 std::vector<CollectiveFit> load_fabric(const std::string& name);
 KernelTable load_kernels(const std::string& name);
 SoftwareProfile load_software(const std::string& name);
+SharedCalibration load_calibration(const std::string& name);
 StageTimes load_stage_times(const std::string& file);
 JobRequest load_job_request(const std::string& name);
 
 /// A foreshard.kernels file.
 std::string kernels_text(const KernelTable& table);
+
+/// A foreshard.calibration file.
+std::string calibration_text(const Calibration& calibration);
 
 }  // namespace foreshard

@@ -21,6 +21,9 @@ std::optional<Precision> parse_precision(std::string_view text);
 enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, send_recv, broadcast, reduce };
 std::string_view to_string(CollectiveKind kind);
 
+/// DeviceSpec::architecture of a rank that is a processor core.
+inline constexpr std::string_view processor_architecture = "cpu";
+
 /// One accelerator. Peaks are dense, without sparsity; bandwidth is one figure for reads and writes together.
 struct DeviceSpec {
     std::string id;

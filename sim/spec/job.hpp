@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ struct ScheduleFile {
     bool vpp_given = false;  ///< check the file against plan.vpp
 };
 
+struct Calibration;
+using SharedCalibration = std::shared_ptr<const Calibration>;
+
 struct Job {
     ModelSpec model;
     ClusterSpec cluster;
@@ -44,6 +48,7 @@ struct Job {
     std::int64_t seq_length = 0;    ///< tokens
     std::optional<StageTimes> stage_times;
     std::optional<ScheduleFile> schedule_file;
+    SharedCalibration calibration;         ///< null: none
     std::vector<std::string> assumptions;  ///< every default taken, for the report
     std::vector<std::string> warnings;
 };

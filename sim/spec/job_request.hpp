@@ -36,7 +36,7 @@ struct JobRequest {
     std::optional<NameOr<StageTimes>> stage_times;
     std::optional<NameOr<ScheduleFile>> schedule_file;
     std::optional<ScheduleCounts> schedule_counts;
-    std::optional<std::string> calibration;
+    std::optional<NameOr<SharedCalibration>> calibration;
 
     std::optional<int> gpus;
     std::optional<int> dp;

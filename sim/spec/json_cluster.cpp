@@ -12,8 +12,6 @@ namespace foreshard {
 
 namespace {
 
-constexpr double tera = 1e12;
-
 /// Several precisions may run at one hardware peak: mxfp8 at fp8's, nvfp4 at fp4's.
 struct PeakKey {
     const char* key;
@@ -68,18 +66,6 @@ void read_kernel_table(JsonObject& root, DeviceSpec& device) {
     device.kernels = scaled_to_peak(load_kernels(*name), in_unit(peak->value, tera));
 }
 
-CollectiveFit read_fit(JsonObject entry) {
-    CollectiveFit fit;
-    fit.kind = entry.one_of("collective", collective_names());
-    fit.ranks = entry.required<int>("ranks", Range::positive);
-    fit.base = Seconds(entry.required<double>("base_us", Range::not_negative) * micro);
-    fit.sqrt_term = entry.required<double>("sqrt_us_per_sqrt_byte", Range::not_negative) * micro;
-    fit.bandwidth = BytesPerSecond(entry.required<double>("bandwidth_GB_per_s", Range::positive) * giga);
-    fit.mean_abs_error_pct = entry.optional<double>("mean_abs_error_pct", Range::not_negative).value_or(0.0);
-    entry.finish();
-    return fit;
-}
-
 LinkSpec read_link(JsonObject& link, const std::string& bandwidth_key) {
     return {.kind = link.required<std::string>("kind"),
             .bandwidth = BytesPerSecond(link.required<double>(bandwidth_key, Range::positive) * giga),
@@ -114,15 +100,6 @@ void read_intra_node(JsonObject link, ClusterSpec& cluster) {
     link.finish();
 }
 
-OrderedJson to_json(const CollectiveFit& fit) {
-    return {{"collective", to_string(fit.kind)},
-            {"ranks", fit.ranks},
-            {"base_us", in_unit(fit.base.value, micro)},
-            {"sqrt_us_per_sqrt_byte", in_unit(fit.sqrt_term, micro)},
-            {"bandwidth_GB_per_s", in_unit(fit.bandwidth.value, giga)},
-            {"mean_abs_error_pct", fit.mean_abs_error_pct}};
-}
-
 OrderedJson link_json(const LinkSpec& link, const char* bandwidth_key) {
     return {{"kind", link.kind},
             {bandwidth_key, in_unit(link.bandwidth.value, giga)},
@@ -137,6 +114,27 @@ double in_unit(double value, double unit) {
     std::snprintf(text.data(), text.size(), "%.15g", plain);
     const double rounded = std::strtod(text.data(), nullptr);
     return rounded * unit == value ? rounded : plain;
+}
+
+CollectiveFit read_collective_fit(JsonObject entry) {
+    CollectiveFit fit;
+    fit.kind = entry.one_of("collective", collective_names());
+    fit.ranks = entry.required<int>("ranks", Range::positive);
+    fit.base = Seconds(entry.required<double>("base_us", Range::not_negative) * micro);
+    fit.sqrt_term = entry.required<double>("sqrt_us_per_sqrt_byte", Range::not_negative) * micro;
+    fit.bandwidth = BytesPerSecond(entry.required<double>("bandwidth_GB_per_s", Range::positive) * giga);
+    fit.mean_abs_error_pct = entry.optional<double>("mean_abs_error_pct", Range::not_negative).value_or(0.0);
+    entry.finish();
+    return fit;
+}
+
+OrderedJson to_json(const CollectiveFit& fit) {
+    return {{"collective", to_string(fit.kind)},
+            {"ranks", fit.ranks},
+            {"base_us", in_unit(fit.base.value, micro)},
+            {"sqrt_us_per_sqrt_byte", in_unit(fit.sqrt_term, micro)},
+            {"bandwidth_GB_per_s", in_unit(fit.bandwidth.value, giga)},
+            {"mean_abs_error_pct", fit.mean_abs_error_pct}};
 }
 
 DeviceSpec read_device(const Json& value, const std::string& source, const std::string& path) {
@@ -171,7 +169,7 @@ std::vector<CollectiveFit> read_fabric(const Json& value, const std::string& sou
     root.optional<std::string>("name");
     root.ignore("sources");
     std::vector<CollectiveFit> fits;
-    for (const JsonObject& entry : root.objects("collectives")) fits.push_back(read_fit(entry));
+    for (const JsonObject& entry : root.objects("collectives")) fits.push_back(read_collective_fit(entry));
     root.finish();
     return fits;
 }

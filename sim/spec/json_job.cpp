@@ -77,6 +77,10 @@ LoadedModel read_inline_model(const Json& value, const std::string& source, cons
     return {read_model(value, source, path), {}};
 }
 
+SharedCalibration read_inline_calibration(const Json& value, const std::string& source, const std::string& path) {
+    return std::make_shared<const Calibration>(read_calibration(value, source, path));
+}
+
 ScheduleFile read_inline_schedule(const Json& value, const std::string& source, const std::string& path) {
     JsonObject object(value, source, path);
     ScheduleFile file{.name = object.required<std::string>("name"), .text = object.required<std::string>("text")};
@@ -139,7 +143,7 @@ JobRequest read_job_request(const Json& value, const std::string& source) {
     request.cluster = read_name_or<ClusterSpec>(root, "cluster", read_cluster);
     request.software = read_name_or<SoftwareProfile>(root, "software", read_software);
     request.gpus = root.optional<int>("gpus");
-    request.calibration = root.optional<std::string>("calibration");
+    request.calibration = read_name_or<SharedCalibration>(root, "calibration", read_inline_calibration);
     read_files(root, request);
     if (auto batch = root.optional_object("batch")) {
         visit_batch_fields(FieldReader(*batch, request));
@@ -258,6 +262,7 @@ OrderedJson to_json(const Job& job) {
     if (job.schedule_file) {
         out["schedule_file"] = {{"name", job.schedule_file->name}, {"text", job.schedule_file->text}};
     }
+    if (job.calibration) out["calibration"] = to_json(*job.calibration);
     return out;
 }
 

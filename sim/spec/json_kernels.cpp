@@ -6,6 +6,7 @@
 
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/json_specs.hpp"
+#include "sim/spec/json_text.hpp"
 
 /// foreshard.kernels: rate tables as arrays, written a row of numbers a line.
 namespace foreshard {
@@ -84,38 +85,6 @@ OrderedJson to_json(const FitResidual& residual) {
             {"bias_pct", two_decimals(residual.bias_pct)}};
 }
 
-/// Whole numbers without ".0", the others in shortest form.
-std::string number_text(double value) {
-    return fmt::format("{}", in_unit(value, 1.0));
-}
-
-std::string array_text(const OrderedJson& array, const std::string& indent) {
-    constexpr std::size_t line_limit = 110;
-    std::string text = "[";
-    std::size_t line_start = 0;
-    for (std::size_t i = 0; i < array.size(); ++i) {
-        const std::string number = number_text(array[i].get<double>());
-        if (text.size() - line_start + number.size() > line_limit) {
-            text += "\n" + indent;
-            line_start = text.size();
-        }
-        text += number + (i + 1 < array.size() ? ", " : "");
-    }
-    return text + "]";
-}
-
-/// Indented objects, arrays of numbers wrapped: a dump of the library would put each number on a line of its own.
-std::string wrapped(const OrderedJson& value, const std::string& indent = "") {
-    if (value.is_array()) return array_text(value, indent + "  ");
-    if (!value.is_object()) return value.dump();
-    std::string text = "{";
-    for (const auto& item : value.items()) {
-        text += text.size() > 1 ? ",\n" : "\n";
-        text += fmt::format("{}  {}: {}", indent, OrderedJson(item.key()).dump(), wrapped(item.value(), indent + "  "));
-    }
-    return text + "\n" + indent + "}";
-}
-
 }  // namespace
 
 KernelTable read_kernels(const Json& value, const std::string& source, const std::string& path) {
@@ -137,7 +106,7 @@ KernelTable read_kernels(const Json& value, const std::string& source, const std
     return table;
 }
 
-std::string kernels_text(const KernelTable& table) {
+OrderedJson to_json(const KernelTable& table) {
     OrderedJson out = {{"schema", "foreshard.kernels"},
                        {"schema_version", "1.0"},
                        {"id", table.id},
@@ -150,7 +119,11 @@ std::string kernels_text(const KernelTable& table) {
     if (!table.attention.tflops.empty()) out["residual"]["attention"] = to_json(table.attention_residual);
     out["sources"] = OrderedJson::object();
     for (const auto& [key, text] : table.sources) out["sources"][key] = text;
-    return wrapped(out) + "\n";
+    return out;
+}
+
+std::string kernels_text(const KernelTable& table) {
+    return wrapped_text(to_json(table));
 }
 
 }  // namespace foreshard

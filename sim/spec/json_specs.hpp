@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/spec/calibration.hpp"
 #include "sim/spec/cluster_spec.hpp"
 #include "sim/spec/job.hpp"
 #include "sim/spec/job_request.hpp"
@@ -17,6 +18,8 @@ namespace foreshard {
 DeviceSpec read_device(const Json& value, const std::string& source, const std::string& path = "");
 std::vector<CollectiveFit> read_fabric(const Json& value, const std::string& source, const std::string& path = "");
 KernelTable read_kernels(const Json& value, const std::string& source, const std::string& path = "");
+Calibration read_calibration(const Json& value, const std::string& source, const std::string& path = "");
+CollectiveFit read_collective_fit(JsonObject entry);
 ClusterSpec read_cluster(const Json& value, const std::string& source, const std::string& path = "");
 SoftwareProfile read_software(const Json& value, const std::string& source, const std::string& path = "");
 ModelSpec read_model(const Json& value, const std::string& source, const std::string& path = "");
@@ -30,6 +33,9 @@ bool is_hf_config(const Json& value);
 LoadedModel read_hf_config(const Json& value, const std::string& source);
 
 OrderedJson to_json(const DeviceSpec& device);
+OrderedJson to_json(const CollectiveFit& fit);
+OrderedJson to_json(const KernelTable& table);
+OrderedJson to_json(const Calibration& calibration);
 OrderedJson to_json(const ClusterSpec& cluster);  ///< with the device and the fabric inside
 OrderedJson to_json(const SoftwareProfile& software);
 OrderedJson to_json(const ModelSpec& model);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/error.hpp"
+#include "sim/spec/calibration.hpp"
 #include "sim/spec/job_request_fields.hpp"
 #include "sim/spec/suggest.hpp"
 
@@ -20,13 +21,13 @@ void visit_inputs(Visit&& visit) {
     visit("model", &JobRequest::model);
     visit("cluster", &JobRequest::cluster);
     visit("software", &JobRequest::software);
+    visit("calibration", &JobRequest::calibration);
     visit("stage_times", &JobRequest::stage_times);
     visit("schedule_file", &JobRequest::schedule_file);
 }
 
 template <class Visit>
 void visit_values(Visit&& visit) {
-    visit("calibration", &JobRequest::calibration);
     visit("gpus", &JobRequest::gpus);
     visit("gbs", &JobRequest::gbs);
     visit("mbs", &JobRequest::mbs);
@@ -43,6 +44,9 @@ const std::string& name_of(const ClusterSpec& cluster) {
 }
 const std::string& name_of(const SoftwareProfile& software) {
     return software.id;
+}
+const std::string& name_of(const SharedCalibration& calibration) {
+    return calibration->id;
 }
 const std::string& name_of(const ScheduleFile& file) {
     return file.name;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/error.hpp"
+#include "sim/spec/calibration.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/job_request.hpp"
 #include "sim/spec/job_request_fields.hpp"
@@ -22,7 +23,6 @@ public:
     explicit Resolver(const JobRequest& request) : request_(request) {}
 
     Job resolve() {
-        refuse_unsimulated(request_);
         read_times_and_schedule();
         read_specs();
         settle_stages();
@@ -99,11 +99,29 @@ private:
         apply_changes(model);
         job_.model = model.spec;
         job_.assumptions.insert(job_.assumptions.end(), model.notes.begin(), model.notes.end());
-        job_.cluster = load_or_take(name_or_stand_in(request_.cluster, "cluster", "dgx-a100-80g"), load_cluster);
-        if (!request_.software) assume("software", "megatron-core-te");
-        const NameOr<SoftwareProfile> software = request_.software.value_or("megatron-core-te");
-        job_.software = load_or_take(software, load_software);
+        if (request_.calibration) job_.calibration = load_or_take(*request_.calibration, load_calibration);
+        job_.cluster = cluster();
+        const std::string profile = default_software();
+        if (!request_.software) assume("software", profile, profile == measured_software() ? "the calibration's" : "");
+        job_.software = load_or_take(request_.software.value_or(profile), load_software);
         choose_numbers();
+        apply_calibration(job_);
+    }
+
+    ClusterSpec cluster() {
+        if (request_.cluster || !job_.calibration || !job_.calibration->cluster) {
+            return load_or_take(name_or_stand_in(request_.cluster, "cluster", "dgx-a100-80g"), load_cluster);
+        }
+        assume("cluster", job_.calibration->cluster->id, "the calibration's");
+        return *job_.calibration->cluster;
+    }
+
+    /// Profile that the calibration's ops were measured with; empty: none.
+    std::string measured_software() const { return job_.calibration ? job_.calibration->machine.software : ""; }
+
+    std::string default_software() const {
+        const std::string measured = measured_software();
+        return measured.empty() ? "megatron-core-te" : measured;
     }
 
     /// A profile that was fitted on several architectures brings numbers for each.
@@ -282,8 +300,10 @@ private:
             job_.plan.precision = parse_precision_option(*request_.precision);
             return;
         }
-        const Precision wanted = job_.software.structure.default_precision;
-        std::string why = "by profile " + job_.software.id;
+        const bool as_measured = job_.calibration && job_.software.id == measured_software();
+        const Precision wanted =
+            as_measured ? measured_precision(job_.calibration->machine) : job_.software.structure.default_precision;
+        std::string why = as_measured ? "as was calibrated" : "by profile " + job_.software.id;
         job_.plan.precision = wanted;
         for (const Precision precision : {wanted, Precision::fp16, Precision::fp32}) {
             if (!job_.cluster.device.peak[static_cast<std::size_t>(precision)]) continue;

@@ -41,16 +41,6 @@ T parse_name(const std::string& flag, const std::string& text, const Names<T>& n
     refuse_name(flag, text, valid, later);
 }
 
-template <class T>
-void refuse_unless_default(const std::string& flag, const std::optional<T>& value, const T& neutral) {
-    if (!value || *value == neutral) return;
-    throw InputError(flag, "", fmt::format("{} is not simulated by this version; valid: {}", *value, neutral));
-}
-
-void refuse_given(const std::string& flag, bool given) {
-    if (given) throw InputError(flag, "", "is not simulated by this version; leave it out");
-}
-
 /// Width of the MLP where only the model's width was given: 4 h, or 8/3 h in multiples of 64 for three matrices.
 std::int64_t default_ffn(const ModelSpec& model) {
     return model.gated_mlp ? 4 * model.hidden * 2 / 3 / 64 * 64 : 4 * model.hidden;
@@ -156,10 +146,6 @@ DataParallelKind parse_data_parallel(const std::string& text) {
         names.emplace_back(to_string(static_cast<DataParallelKind>(i)), static_cast<DataParallelKind>(i));
     }
     return parse_name("--data-parallel", text == "fsdp" ? "fsdp2" : text, names);
-}
-
-void refuse_unsimulated(const JobRequest& request) {
-    refuse_given("--calibration", request.calibration.has_value());
 }
 
 void apply_model_changes(const JobRequest& request, LoadedModel& model) {

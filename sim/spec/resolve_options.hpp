@@ -17,8 +17,9 @@ DataParallelKind parse_data_parallel(const std::string& text);
 /// settled. @throws InputError when what is asked for contradicts itself
 void settle_data_parallel(const JobRequest& request, Job& job);
 
-/// An option that a later version simulates must not be ignored. @throws InputError naming what is valid
-void refuse_unsimulated(const JobRequest& request);
+/// Puts what the job's calibration says of links, device and software in the place of what cluster and software say.
+/// Precondition: cluster and software are settled.
+void apply_calibration(Job& job);
 
 /// Applies the request's changes of the model's shape, and what follows from them, with a remark on each.
 /// @throws InputError when they do not determine a shape

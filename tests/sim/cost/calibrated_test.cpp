@@ -6,14 +6,13 @@
 
 #include "sim/plan/op_builders.hpp"
 #include "sim/plan/op_graph.hpp"
+#include "sim/prefixes.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "tests/support/jobs.hpp"
 
 /// CalibratedCost against its table, and properties that hold for every op.
 namespace foreshard {
 namespace {
-
-constexpr double tera = 1e12;
 
 SoftwareProfile neutral() {
     SoftwareProfile software;

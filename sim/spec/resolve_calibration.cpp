@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/prefixes.hpp"
+#include "sim/spec/calibration.hpp"
+#include "sim/spec/resolve_options.hpp"
+
+namespace foreshard {
+
+namespace {
+
+/// Measured collectives take the place of all fits of their kind.
+void take_collectives(const Calibration& calibration, Job& job) {
+    if (calibration.collectives.empty()) return;
+    std::vector<CollectiveFit>& fits = job.cluster.fits;
+    const auto measured = [&](const CollectiveFit& fit) {
+        return std::any_of(calibration.collectives.begin(), calibration.collectives.end(),
+                           [&](const CollectiveFit& other) { return other.kind == fit.kind; });
+    };
+    fits.erase(std::remove_if(fits.begin(), fits.end(), measured), fits.end());
+    fits.insert(fits.end(), calibration.collectives.begin(), calibration.collectives.end());
+    job.cluster.fabric_id = calibration.id;
+    job.assumptions.push_back(
+        fmt::format("calibration {}: times of {} collectives", calibration.id, calibration.collectives.size()));
+}
+
+/// A nominal peak below what was measured gives way: a processor's is a guess.
+void take_gemm_rate(FlopsPerSecond rate, Job& job, Precision precision) {
+    auto& peak = job.cluster.device.peak[static_cast<std::size_t>(precision)];
+    if (!peak || *peak < rate) peak = rate;
+    job.cluster.device.gemm_ratio = rate / *peak;
+}
+
+void take_device(const Calibration& calibration, Job& job) {
+    const MeasuredDevice& measured = calibration.device;
+    DeviceSpec& device = job.cluster.device;
+    if (measured.launch) device.kernel_launch = *measured.launch;
+    if (measured.memory_bandwidth) {
+        device.memory_bandwidth = *measured.memory_bandwidth;
+        device.memory_ratio = 1.0;
+    }
+    if (measured.gemm_rate) take_gemm_rate(*measured.gemm_rate, job, measured_precision(calibration.machine));
+}
+
+void take_overheads(const Calibration& calibration, Job& job) {
+    ProfileNumbers& numbers = job.software.numbers;
+    if (calibration.pass_overhead) numbers.pass_overhead = *calibration.pass_overhead;
+    if (calibration.step_overhead) numbers.step_overhead = *calibration.step_overhead;
+    if (calibration.overlap_contention_ratio) numbers.dp_contention_ratio = *calibration.overlap_contention_ratio;
+}
+
+}  // namespace
+
+void apply_calibration(Job& job) {
+    if (!job.calibration) return;
+    const Calibration& calibration = *job.calibration;
+    if (calibration.cluster && calibration.cluster->device.id != job.cluster.device.id) {
+        job.warnings.push_back(fmt::format("calibration {} was measured on {}, but the cluster {} has {}",
+                                           calibration.id, calibration.cluster->device.id, job.cluster.id,
+                                           job.cluster.device.id));
+    }
+    take_collectives(calibration, job);
+    take_device(calibration, job);
+    take_overheads(calibration, job);
+}
+
+}  // namespace foreshard
