@@ -46,20 +46,57 @@ ComputeTime compute_time(const OpSpans& spans) {
     return time;
 }
 
+/// Times of equal calls; those of one step of a rank stand side by side.
+class Samples {
+public:
+    void add(double time_ms) { times_.push_back(time_ms); }
+    void end_step() {
+        if (times_.size() > ended()) ends_.push_back(times_.size());
+    }
+    /// Its mean is the median of the steps' means: what a call adds to a step that nothing disturbs.
+    Spread spread() const {
+        Spread spread = spread_of(times_);
+        std::vector<double> means;
+        std::size_t first = 0;
+        for (const std::size_t last : ends_) {
+            double sum = 0.0;
+            for (std::size_t i = first; i < last; ++i) sum += times_[i];
+            means.push_back(sum / static_cast<double>(last - first));
+            first = last;
+        }
+        spread.mean_ms = spread_of(std::move(means)).median_ms;
+        return spread;
+    }
+    std::size_t size() const { return times_.size(); }
+
+private:
+    std::size_t ended() const { return ends_.empty() ? 0 : ends_.back(); }
+
+    std::vector<double> times_;
+    std::vector<std::size_t> ends_;
+};
+
 struct OpTimes {
-    std::vector<double> all;
-    std::vector<double> alone;
-    std::vector<double> beside;
+    Samples all;
+    Samples alone;
+    Samples beside;
     double others = 0.0;
+
+    void end_step() {
+        for (Samples* samples : {&all, &alone, &beside}) samples->end_step();
+    }
 };
 
 struct CommTimes {
-    std::vector<double> transfer;
-    std::vector<double> waiting;
+    Samples transfer;
+    Samples waiting;
 
     void add(Clock::time_point issued, Clock::time_point met, Clock::time_point end) {
-        transfer.push_back(ms(end - met));
-        waiting.push_back(ms(met - issued));
+        transfer.add(ms(end - met));
+        waiting.add(ms(met - issued));
+    }
+    void end_step() {
+        for (Samples* samples : {&transfer, &waiting}) samples->end_step();
     }
 };
 
@@ -82,7 +119,9 @@ public:
 
 private:
     OpKey key_of(const RankRecord& rank, const OpSpan& span) const;
-    void add_ops(std::size_t run);
+    void add_ops(std::size_t rank, const OpSpans& spans);
+    void end_step();
+    OpMeasurement result(int steps) const;
     void add_op(const RankRecord& rank, const OpSpans& spans, const OpSpan& span, double others);
     double others_in_op(std::size_t rank, const OpSpan& span) const;
     void add_tasks(const RankRecord& rank, const RunRecord& run);
@@ -99,7 +138,7 @@ private:
     std::vector<ComputeTime> computes_;  ///< of the run at hand, by rank
     std::map<OpKey, OpTimes> ops_;
     std::map<CommKey, CommTimes> comms_;
-    std::vector<double> pass_, task_, wakeup_, start_, end_;
+    Samples pass_, task_, wakeup_, start_, end_;
 };
 
 OpKey Collector::key_of(const RankRecord& rank, const OpSpan& span) const {
@@ -133,20 +172,14 @@ void Collector::add_op(const RankRecord& rank, const OpSpans& spans, const OpSpa
                                                                                         call.end);
     }
     OpTimes& times = ops_[key_of(rank, span)];
-    times.all.push_back(time);
+    times.all.add(time);
     times.others += others;
-    if (others < 0.1) times.alone.push_back(time);
-    if (others >= 0.9) times.beside.push_back(time);
+    if (others < 0.1) times.alone.add(time);
+    if (others >= 0.9) times.beside.add(time);
 }
 
-void Collector::add_ops(std::size_t run) {
-    computes_.clear();
-    for (const RankRecord& rank : outcome_.ranks) computes_.push_back(compute_time(rank.runs[run].ops));
-    for (std::size_t r = 0; r < outcome_.ranks.size(); ++r) {
-        const RankRecord& rank = outcome_.ranks[r];
-        const OpSpans& spans = rank.runs[run].ops;
-        for (const OpSpan& span : spans.ops) add_op(rank, spans, span, others_in_op(r, span));
-    }
+void Collector::add_ops(std::size_t rank, const OpSpans& spans) {
+    for (const OpSpan& span : spans.ops) add_op(outcome_.ranks[rank], spans, span, others_in_op(rank, span));
 }
 
 /// Of the tasks that `id` waits for on its own or on other streams; the epoch where there are none.
@@ -169,7 +202,7 @@ void Collector::add_pass(const RunRecord& run, const TaskSpan& span, std::size_t
     for (; next < ops.size() && ops[next].end <= span.end; ++next) {
         if (ops[next].start >= span.start) inside += ops[next].end - ops[next].start;
     }
-    pass_.push_back(ms(span.end - span.start - inside));
+    pass_.add(ms(span.end - span.start - inside));
 }
 
 void Collector::add_task(const RankRecord& rank, const RunRecord& run, std::int32_t id) {
@@ -185,7 +218,7 @@ void Collector::add_task(const RankRecord& rank, const RunRecord& run, std::int3
     const Clock::time_point own = last_dep(run, id, true);
     const Clock::time_point other = last_dep(run, id, false);
     if (own == Clock::time_point{} && other == Clock::time_point{}) return;
-    (own >= other ? task_ : wakeup_).push_back(ms(span.issued - std::max(own, other)));
+    (own >= other ? task_ : wakeup_).add(ms(span.issued - std::max(own, other)));
 }
 
 void Collector::add_tasks(const RankRecord& rank, const RunRecord& run) {
@@ -202,38 +235,53 @@ void Collector::add_tasks(const RankRecord& rank, const RunRecord& run) {
         first = std::min(first, span.issued);
         last = std::max(last, span.end);
     }
-    start_.push_back(ms(first - run.start));
-    end_.push_back(ms(run.end - last));
+    start_.add(ms(first - run.start));
+    end_.add(ms(run.end - last));
+}
+
+void Collector::end_step() {
+    for (auto& [key, times] : ops_) times.end_step();
+    for (auto& [key, times] : comms_) times.end_step();
+    for (Samples* samples : {&pass_, &task_, &wakeup_, &start_, &end_}) samples->end_step();
 }
 
 OpMeasurement Collector::collect() {
-    OpMeasurement result;
     const std::vector<RunRecord>& runs = outcome_.ranks.front().runs;
+    int steps = 0;
     for (std::size_t run = 0; run < runs.size(); ++run) {
         if (runs[run].warmup) continue;
-        for (const RankRecord& rank : outcome_.ranks) add_tasks(rank, rank.runs[run]);
-        if (runs[run].ops.ops.empty()) continue;
-        result.steps += plan_.graph.steps;
-        add_ops(run);
+        if (!runs[run].ops.ops.empty()) steps += plan_.graph.steps;
+        computes_.clear();
+        for (const RankRecord& rank : outcome_.ranks) computes_.push_back(compute_time(rank.runs[run].ops));
+        for (std::size_t r = 0; r < outcome_.ranks.size(); ++r) {
+            add_tasks(outcome_.ranks[r], outcome_.ranks[r].runs[run]);
+            add_ops(r, outcome_.ranks[r].runs[run].ops);
+            end_step();
+        }
     }
-    for (auto& [key, times] : ops_) {
+    return result(steps);
+}
+
+OpMeasurement Collector::result(int steps) const {
+    OpMeasurement result;
+    result.steps = steps;
+    for (const auto& [key, times] : ops_) {
         OpMeasure op;
         std::tie(op.op, op.pass, op.m, op.n, op.k, op.batch, op.flops, op.bytes, op.elements, op.communicates) = key;
         op.others_computing = times.others / static_cast<double>(times.all.size());
-        op.time = spread_of(std::move(times.all));
-        op.alone = spread_of(std::move(times.alone));
-        op.beside = spread_of(std::move(times.beside));
+        op.time = times.all.spread();
+        op.alone = times.alone.spread();
+        op.beside = times.beside.spread();
         result.ops.push_back(std::move(op));
     }
-    for (auto& [key, times] : comms_) {
+    for (const auto& [key, times] : comms_) {
         CommMeasure comm;
         std::tie(comm.axis, comm.kind, comm.ranks, comm.message_bytes, comm.in_pass) = key;
-        comm.transfer = spread_of(std::move(times.transfer));
-        comm.waiting = spread_of(std::move(times.waiting));
+        comm.transfer = times.transfer.spread();
+        comm.waiting = times.waiting.spread();
         result.communication.push_back(comm);
     }
-    result.overheads = {spread_of(std::move(pass_)), spread_of(std::move(task_)), spread_of(std::move(wakeup_)),
-                        spread_of(std::move(start_)), spread_of(std::move(end_))};
+    result.overheads = {pass_.spread(), task_.spread(), wakeup_.spread(), start_.spread(), end_.spread()};
     return result;
 }
 

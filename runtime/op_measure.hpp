@@ -6,6 +6,7 @@
 #include "runtime/measurement.hpp"
 
 /// Times of ops, communication and what lies between them, over the recorded steps of all ranks; equal ones together.
+/// Spreads are over calls, but a mean is the median over steps and ranks of the mean of a step's calls.
 namespace foreshard::runtime {
 
 /// Equal ops: one name, pass and size. Among them stand the update of the optimizer as "optimizer", and gradients that

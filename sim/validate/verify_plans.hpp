@@ -8,6 +8,7 @@
 namespace foreshard {
 
 struct VerifyPlan {
+    std::string id;           ///< flags without dashes
     std::string flags;        ///< job flags as typed
     std::string comm;         ///< --comm of foreshard-run
     bool calibrates = false;  ///< laws are fitted to its measurement

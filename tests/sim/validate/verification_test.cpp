@@ -160,6 +160,7 @@ TEST(VerifyPlans, AreReadALineEach) {
     ASSERT_EQ(plans.size(), 2U);
     EXPECT_TRUE(plans[0].calibrates);
     EXPECT_EQ(plans[0].flags, "--model gpt-tiny --pp 2");
+    EXPECT_EQ(plans[0].id, "gpt-tiny pp 2");
     EXPECT_EQ(plans[0].comm, "threads");
     EXPECT_EQ(plans[1].flags, "--model gpt-tiny --dp 2");
     EXPECT_EQ(plans[1].comm, "mpi");
