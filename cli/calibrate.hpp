@@ -11,7 +11,11 @@ namespace foreshard::cli {
 
 struct CalibrateOptions {
     std::vector<std::string> inputs;
-    std::string output_file;
+    std::optional<std::string> output_file;
+    std::optional<std::string> json_file;  ///< the same file; '-' is standard output
+    std::optional<std::string> device;     ///< of CSV files of kernel times
+    std::optional<std::string> cluster;    ///< in place of the inputs' own
+    bool holdout = false;
 };
 
 /// @throws InputError, UnreadableFile

@@ -16,6 +16,7 @@
 #include "traces/file_kind.hpp"
 #include "traces/read_report.hpp"
 #include "traces/read_trace.hpp"
+#include "traces/report_run.hpp"
 
 namespace foreshard::cli {
 
@@ -49,7 +50,7 @@ Loaded load(const std::string& name) {
         case FileKind::job:
             return simulate(name);
         case FileKind::report:
-            loaded.run = run_of(read_report(name));
+            loaded.run = run_with_spans(read_report(name));
             return loaded;
         case FileKind::trace:
             loaded.run = read_trace(name);
@@ -122,8 +123,8 @@ double parse_percent(const std::string& text, const std::string& flag) {
 }
 
 ExitCode run_compare(const CompareOptions& options) {
-    const std::optional<double> allowed =
-        options.regression ? std::optional(parse_percent(*options.regression, "--fail-on-regression")) : std::nullopt;
+    const bool limited = options.regression.has_value();
+    const double allowed = limited ? parse_percent(*options.regression, "--fail-on-regression") : 0.0;
     if (options.inputs.size() < 2) throw InputError("compare", "", "name at least two plans, reports or traces");
     const auto [runs, code] = load_all(options.inputs);
     if (runs.size() < options.inputs.size()) return code;
@@ -135,7 +136,7 @@ ExitCode run_compare(const CompareOptions& options) {
     }
     if (options.json_file) write_output(*options.json_file, comparison_json(runs, comparisons));
     if (options.json_file != "-") write_output("-", text);
-    const bool missed = allowed && regressed(runs, *allowed);
+    const bool missed = limited && regressed(runs, allowed);
     return code == ok && missed ? threshold_missed : code;
 }
 

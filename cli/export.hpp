@@ -14,7 +14,8 @@ struct ExportOptions {
     std::string output_file = "-";
 };
 
-/// schedule-csv: the grid of actions, as --schedule-file and torch.distributed.pipelining read it.
+/// schedule-csv: the grid of actions, as --schedule-file and torch.distributed.pipelining read it. megatron-args,
+/// torchtitan: the settings with which these programs run the plan; a plan that they cannot run is infeasible.
 /// @throws InputError, UnreadableFile
 ExitCode run_export(const ExportOptions& options);
 

@@ -5,10 +5,9 @@
 #include <fmt/format.h>
 
 #include "sim/error.hpp"
-#include "sim/plan/schedule_csv.hpp"
+#include "sim/plan/schedule_request.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/suggest.hpp"
-#include "sim/spec/text_file.hpp"
 
 namespace foreshard::cli {
 
@@ -208,17 +207,6 @@ std::vector<std::string> command_names(const CLI::App& app) {
     return names;
 }
 
-/// Defaults of pp, vpp and gbs come from the schedule file, whose format sim/spec does not know.
-void count_schedule_file(JobRequest& request) {
-    if (!request.schedule_file) return;
-    if (const auto* name = std::get_if<std::string>(&*request.schedule_file)) {
-        request.schedule_file = ScheduleFile{.name = *name, .text = read_text_file(*name)};
-    }
-    const auto& file = std::get<ScheduleFile>(*request.schedule_file);
-    const ScheduleExtent extent = schedule_extent(file.name, file.text);
-    request.schedule_counts = ScheduleCounts{extent.ranks, extent.stages, extent.microbatches};
-}
-
 }  // namespace
 
 std::vector<std::string> normalised_arguments(int count, const char* const* arguments) {
@@ -248,6 +236,7 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
     add_memory_and_numbers({command, request, "Precision and recompute"}, command, request);
     add_model_changes({command, request, "Changes to the model"});
     add_variability({command, request, "Variability"});
+    add_megatron_flags(command, flags.megatron);
 }
 
 void prepare_command(CLI::App& command) {
@@ -267,15 +256,24 @@ void refuse_extras(const CLI::App& app) {
     for (const CLI::App* command : app.get_subcommands()) refuse_extras(*command);
 }
 
+namespace {
+
+JobRequest file_of(const JobFlags& flags) {
+    return flags.job_file ? load_job_request(*flags.job_file) : JobRequest{};
+}
+
+}  // namespace
+
+JobRequest requested(const JobFlags& flags) {
+    return translated(flags.megatron, file_of(flags), flags.request);
+}
+
 JobRequest request_from(const JobFlags& flags) {
-    const JobRequest file = flags.job_file ? load_job_request(*flags.job_file) : JobRequest{};
-    return merge(file, flags.request);
+    return merge(file_of(flags), requested(flags));
 }
 
 Job job_from(const JobFlags& flags) {
-    JobRequest request = request_from(flags);
-    count_schedule_file(request);
-    return resolve(request);
+    return resolve(with_schedule_counts(request_from(flags)));
 }
 
 }  // namespace foreshard::cli

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/megatron_flags.hpp"
 #include "sim/spec/job_request.hpp"
 
 /// JOB FLAGS: the flags that describe a job, the same for every command.
@@ -14,6 +15,7 @@ namespace foreshard::cli {
 struct JobFlags {
     std::optional<std::string> job_file;  ///< --job: a file, or an id of the catalogue of plans
     JobRequest request;                   ///< everything else; wins over the file
+    MegatronFlags megatron;               ///< see requested()
 };
 
 /// The program's arguments with "--micro_batch_size" spelled "--micro-batch-size". Values are left alone.
@@ -27,6 +29,10 @@ void prepare_command(CLI::App& command);
 
 /// @throws InputError naming the first argument that no command or flag takes, and the closest flag
 void refuse_extras(const CLI::App& app);
+
+/// What the flags ask for, those of Megatron-LM translated; without what the file says.
+/// @throws InputError where they contradict each other, the model or the software
+JobRequest requested(const JobFlags& flags);
 
 /// File and flags together. @throws InputError, UnreadableFile
 JobRequest request_from(const JobFlags& flags);

@@ -14,6 +14,7 @@
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
 #include "cli/provenance.hpp"
+#include "cli/search.hpp"
 #include "cli/validate.hpp"
 #include "cli/verify.hpp"
 #include "sim/error.hpp"
@@ -38,6 +39,7 @@ struct Arguments {
     VerifyOptions verify;
     ExportOptions exported;
     CompareOptions compared;
+    SearchOptions search;
     std::string schema;
     std::string shell;
 };
@@ -126,12 +128,23 @@ void add_compare_command(CLI::App& app, CompareOptions& options) {
         ->type_name("PERCENT");
 }
 
+void add_search_command(CLI::App& app, SearchOptions& options) {
+    CLI::App* command = add_command(app, "search", "Find the best plans for a model on a cluster.",
+                                    "Example:\n  foreshard search --model llama3-70b --cluster dgx-h100 --gpus 64 "
+                                    "--gbs 128 --tp 1..8\n");
+    add_search_flags(*command, options);
+}
+
 void add_export_command(CLI::App& app, ExportOptions& options) {
-    CLI::App* command = add_command(app, "export", "Write the schedule of a job for other programs.",
-                                    "Example:\n  foreshard export --format schedule-csv --model llama3-8b \\\n"
-                                    "      --cluster dgx-h100 --pp 4 --schedule zb-v --gbs 16 -o zb-v.csv\n");
+    CLI::App* command = add_command(app, "export", "Write the schedule or the settings of a job for other programs.",
+                                    "Examples:\n  foreshard export --format schedule-csv --model llama3-8b \\\n"
+                                    "      --cluster dgx-h100 --pp 4 --schedule zb-v --gbs 16 -o zb-v.csv\n"
+                                    "  foreshard export --format megatron-args --job llama3-70b-dgx-h100-64\n");
     add_job_flags(*command, options.job);
-    command->add_option("--format", options.format, "schedule-csv: a line per rank, a cell per action")
+    command
+        ->add_option("--format", options.format,
+                     "schedule-csv: a line per rank, a cell per action; megatron-args: "
+                     "arguments of Megatron-LM; torchtitan: its job file")
         ->group("Output");
     command->add_option("-o,--output", options.output_file, "The file to write; '-' (default): standard output")
         ->group("Output")
@@ -160,13 +173,20 @@ void add_calibrate_command(CLI::App& app, CalibrateOptions& options) {
                                     "  foreshard calibrate run.json -o mine.json\n"
                                     "  foreshard simulate --calibration mine.json --model gpt-mini --pp 2 --gbs 16\n");
     command
-        ->add_option("inputs", options.inputs,
-                     "Reports of foreshard-run, times of foreshard-run --calibrate, output of nccl-tests")
+        ->add_option(
+            "inputs", options.inputs,
+            "Reports of foreshard-run, times of foreshard-run --calibrate, output of nccl-tests (text or JSON), "
+            "CSV of kernel times")
         ->required();
     command
         ->add_option("-o,--output", options.output_file, "The file to write, named after its id; '-': standard output")
-        ->required()
         ->type_name("FILE");
+    command->add_option("--json", options.json_file, "The same file once more; '-' is standard output")
+        ->type_name("FILE");
+    command->add_option("--device", options.device, "The device whose kernel times a CSV file holds: its id or file");
+    command->add_option("--cluster", options.cluster, "The machine that was measured, in place of what the inputs say");
+    command->add_flag("--holdout", options.holdout,
+                      "Fit four fifths of the points once more, and print the errors at the others");
 }
 
 void add_commands(CLI::App& app, Arguments& arguments) {
@@ -180,6 +200,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                         "models, clusters, devices, software, calibrations, plans or schedules");
     catalog->add_option("id", arguments.catalog.id, "Print this entry");
     catalog->add_flag("--json", arguments.catalog.json, "Print the list as JSON");
+
+    add_search_command(app, arguments.search);
 
     add_compare_command(app, arguments.compared);
 
@@ -197,7 +219,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
         add_command(app, "schema", "Print the JSON Schema of a file format.", "Example:\n  foreshard schema model\n");
     schema
         ->add_option("name", arguments.schema,
-                     "model, cluster, device, fabric, kernels, software, job, report, search, comparison, calibration or validation")
+                     "model, cluster, device, fabric, kernels, calibration, software, job, report, search, comparison "
+                     "or validation")
         ->required();
 
     CLI::App* completion = add_command(app, "completion", "Print a completion script.",
@@ -209,6 +232,7 @@ ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
     if (app.got_subcommand("simulate")) return run(View::simulate, arguments.run);
     if (app.got_subcommand("memory")) return run(View::memory, arguments.run);
     if (app.got_subcommand("explain")) return run(View::explain, arguments.run);
+    if (app.got_subcommand("search")) return run_search(arguments.search);
     if (app.got_subcommand("compare")) return run_compare(arguments.compared);
     if (app.got_subcommand("export")) return run_export(arguments.exported);
     if (app.got_subcommand("validate")) return run_validate(arguments.validate);

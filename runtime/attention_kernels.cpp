@@ -11,11 +11,14 @@ void turn(UnitRun& run, Slot qkv, Turn direction) {
     run.device().rotate(run.rank.attention, run.tensor(qkv), direction);
 }
 
+/// In front of the layers, where ranks share the rest of the embedding: what is added to the rows.
 void positions(UnitRun& run) {
+    if (run.kind == BlockKind::embedding) return finish_embedding(run);
     turn(run, Slot::qkv, Turn::forward);
 }
 
 void positions_grad(UnitRun& run) {
+    if (run.kind == BlockKind::embedding) return embedding_inputs_grad(run);
     turn(run, Slot::grad_qkv, Turn::backward);
 }
 

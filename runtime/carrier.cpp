@@ -29,6 +29,11 @@ void all_gather(std::vector<MemberCall>& calls) {
     }
 }
 
+void broadcast(std::vector<MemberCall>& calls) {
+    const std::span<const std::byte> data = calls[static_cast<std::size_t>(calls.front().root)].input;
+    for (MemberCall& call : calls) copy(data, call.output);
+}
+
 /// Every part is summed up in a buffer of its own, since outputs may lie in inputs.
 void reduce_scatter(std::vector<MemberCall>& calls) {
     const std::size_t element = element_bytes(calls.front().type);
@@ -62,6 +67,8 @@ const char* name_of(CallKind kind) {
             return "all-gather";
         case CallKind::reduce_scatter:
             return "reduce-scatter";
+        case CallKind::broadcast:
+            return "broadcast";
         case CallKind::barrier:
             return "barrier";
     }
@@ -79,6 +86,8 @@ void carry_on_host(std::vector<MemberCall>& calls) {
             return all_gather(calls);
         case CallKind::reduce_scatter:
             return reduce_scatter(calls);
+        case CallKind::broadcast:
+            return broadcast(calls);
         case CallKind::barrier:
             return;
     }

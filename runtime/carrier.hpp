@@ -8,7 +8,7 @@
 /// What threads bring to a meeting, and who does the work of it.
 namespace foreshard::runtime {
 
-enum class CallKind : std::uint8_t { message, all_reduce, all_gather, reduce_scatter, barrier };
+enum class CallKind : std::uint8_t { message, all_reduce, all_gather, reduce_scatter, broadcast, barrier };
 const char* name_of(CallKind kind);
 
 /// Of a message the first call is the sender's, the second the receiver's; of a collective they are in the order of
@@ -21,6 +21,7 @@ struct MemberCall {
     Reduction reduction = Reduction::sum;
     bool here = false;
     void* queue = nullptr;  ///< where memory is a GPU's: the caller's CUDA stream
+    int root = -1;          ///< of a broadcast, its place among the calls
 };
 
 /// Does the work of calls that fit together, on the thread of the last member while all others wait.

@@ -64,6 +64,14 @@ void scatter_grad(UnitRun& run) {
     reduce_scatter(run, Slot::grad_linear);
 }
 
+void reduce_target_rows(UnitRun& run) {
+    if (run.rank.sequence_parallel) {
+        reduce_scatter(run, Slot::target_rows);
+    } else {
+        all_reduce(run, Slot::target_rows);
+    }
+}
+
 void reduce_embedding(UnitRun& run) {
     if (run.rank.sequence_parallel) {
         reduce_scatter(run, Slot::sum);
@@ -89,6 +97,7 @@ constexpr NamedKernel collective_list[] = {
     {"tp_embedding_reduce", reduce_embedding},
     {"tp_embedding_gather", gather_embedding_grad},
     {"tp_loss_all_reduce", reduce_loss},
+    {"tp_target_rows_reduce", reduce_target_rows},
 };
 
 }  // namespace

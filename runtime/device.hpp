@@ -193,9 +193,10 @@ public:
     /// Statistics over a rank's columns; logits become exp(logit - maximum), 0 in padding columns.
     virtual void softmax_parts(std::span<const std::int32_t> targets, VocabularyPart part, Tensor logits,
                                SoftmaxParts parts) = 0;
-    /// Maxima become those of all ranks; sums are scaled to them, and so are the exponentials.
+    /// Exponentials and sums are scaled from the rank's maxima, in parts, to those of all ranks. Either may be none. In
+    /// place of exponentials any matrix with a row a token that is linear in them may stand.
     virtual void softmax_rescale(Tensor maximum, Tensor logits, SoftmaxParts parts) = 0;
-    /// Exponentials become probabilities: divided by the sums of all ranks.
+    /// Exponentials, or what is linear in them, are divided by the sums of all ranks.
     virtual void softmax_divide(Tensor sum, Tensor logits) = 0;
     /// loss(1, 1), of fp64, += scale sum over learnt tokens of log(sum) + maximum - target.
     virtual void cross_entropy(std::span<const std::int32_t> targets, SoftmaxParts parts, double scale,

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "runtime/unit_run.hpp"
 
 /// The embedding in front of the layers, and the head with the loss behind them.
@@ -122,14 +124,47 @@ SoftmaxParts parts_of(const UnitRun& run) {
     return {run.tensor(Slot::softmax_maximum), run.tensor(Slot::softmax_sum), run.tensor(Slot::softmax_target)};
 }
 
-/// Sums and target logits are those of all ranks now.
+void drop_statistics(UnitRun& run) {
+    for (const Slot slot :
+         {Slot::softmax_maximum, Slot::softmax_sum, Slot::softmax_target, Slot::softmax_all_maximum}) {
+        run.drop(slot);
+    }
+}
+
+/// Statistics are those of all ranks of the group now. In a share of the vocabulary that is not the end of it.
 void finish_loss(UnitRun& run) {
     const SoftmaxParts parts = parts_of(run);
-    if (run.rank.tp == 0) run.device().cross_entropy(run.data.targets, parts, run.rank.loss_scale, run.rank.loss);
+    if (run.rank.shares_vocabulary) {
+        run.device().copy(parts.maximum, run.make_state(Slot::softmax_all_maximum, run.tokens(), 1));
+        return;
+    }
+    if (run.rank.owns_loss) run.device().cross_entropy(run.data.targets, parts, run.rank.loss_scale, run.rank.loss);
     run.device().softmax_divide(parts.sum, run.tensor(Slot::logits));
-    run.drop(Slot::softmax_maximum);
-    run.drop(Slot::softmax_sum);
-    run.drop(Slot::softmax_target);
+    drop_statistics(run);
+}
+
+/// In T: exponentials of the share become probabilities of the whole vocabulary.
+void softmax_rescale(UnitRun& run) {
+    const SoftmaxParts parts = parts_of(run);
+    const Tensor maximum = run.tensor(Slot::softmax_all_maximum);
+    if (run.rank.owns_loss) {
+        run.device().cross_entropy(run.data.targets, {maximum, parts.sum, parts.target}, run.rank.loss_scale,
+                                   run.rank.loss);
+    }
+    run.device().softmax_rescale(maximum, run.tensor(Slot::logits), {parts.maximum, {}, {}});
+    run.device().softmax_divide(parts.sum, run.tensor(Slot::logits));
+    drop_statistics(run);
+    run.drop(Slot::target_rows);
+}
+
+/// With one barrier the input gradient leaves S in two parts: the product of the exponentials with the matrix, which
+/// waits for the statistics of all ranks, and less the targets' rows. No column is a target of either.
+void target_rows(UnitRun& run) {
+    const Tensor rows = run.make(Slot::target_rows, run.tokens(), run.hidden());
+    const double scale = run.rank.loss_scale;
+    run.device().take_rows(run.data.targets, first_row(run), output_weight(run), rows);
+    run.device().cross_entropy_grad(run.data.targets, {}, -scale, rows);
+    run.device().cross_entropy_grad(run.data.targets, {}, scale, run.tensor(Slot::grad_linear));
 }
 
 void cross_entropy(UnitRun& run) {
@@ -140,7 +175,9 @@ void cross_entropy(UnitRun& run) {
     if (run.rank.job.plan.tp == 1) finish_loss(run);
 }
 
+/// Where ranks that share the vocabulary know all statistics at once, no op rescales in front of it.
 void cross_entropy_grad(UnitRun& run) {
+    if (run.has(Slot::softmax_all_maximum)) softmax_rescale(run);
     run.device().cross_entropy_grad(run.data.targets, run.rank.vocabulary, run.rank.loss_scale,
                                     run.tensor(Slot::logits));
 }
@@ -158,6 +195,8 @@ constexpr NamedKernel end_list[] = {
     {"logits_wgrad", logits_wgrad},
     {"cross_entropy", cross_entropy},
     {"cross_entropy_grad", cross_entropy_grad},
+    {"softmax_rescale", softmax_rescale},
+    {"target_rows", target_rows},
 };
 
 }  // namespace
@@ -198,12 +237,29 @@ void reduce_loss(UnitRun& run) {
                                         Reduction::max);
         });
         run.device().softmax_rescale(maximum.tensor(), run.tensor(Slot::logits), parts_of(run));
+        run.device().copy(maximum.tensor(), run.tensor(Slot::softmax_maximum));
         return;
     }
     const Slot slot = index == 1 ? Slot::softmax_target : Slot::softmax_sum;
     time_call(run,
               [&] { return transport.all_reduce(channel, run.rank.tp_group, run.elements(slot), Reduction::sum); });
     if (index == 2) finish_loss(run);
+}
+
+void scale_sum(Device& device, UnitState& state) {
+    device.softmax_rescale(state[Slot::softmax_all_maximum].tensor(), {},
+                           {state[Slot::softmax_maximum].tensor(), state[Slot::softmax_sum].tensor(), {}});
+}
+
+void scale_gradient(Device& device, UnitState& state, std::int64_t first_token, Tensor gradient) {
+    const auto of_tokens = [&](Slot slot) {
+        Tensor column = state[slot].tensor().stretch(first_token, gradient.rows);
+        std::swap(column.rows, column.columns);
+        return column;
+    };
+    device.softmax_rescale(of_tokens(Slot::softmax_all_maximum), gradient, {of_tokens(Slot::softmax_maximum), {}, {}});
+    device.softmax_divide(of_tokens(Slot::softmax_sum), gradient);
+    device.add(state[Slot::target_rows].tensor(), gradient);
 }
 
 std::span<const NamedKernel> end_kernels() {

@@ -1,6 +1,7 @@
 #include "runtime/job_run.hpp"
 
 #include <csignal>
+#include <mutex>
 #include <thread>
 
 #include <fmt/format.h>
@@ -22,16 +23,37 @@ int steps_run(const Plan& plan, const TrainOptions& options) {
     return (options.warmup + options.steps + steps - 1) / steps * steps;
 }
 
+/// What rank threads add to while a watch may have to tell it.
+class SharedOutcome {
+public:
+    /// The caller's record is the only one that it may touch outside change().
+    Outcome& of_ranks() { return outcome_; }
+    std::mutex& guard() { return guard_; }
+
+    template <class Change>
+    void change(const Change& make) {
+        const std::lock_guard lock(guard_);
+        make(outcome_);
+    }
+    Outcome copy() {
+        const std::lock_guard lock(guard_);
+        return outcome_;
+    }
+
+private:
+    std::mutex guard_;
+    Outcome outcome_;
+};
+
 /// Trains one rank, and compares it when asked for.
 void run_rank(const Plan& plan, const JobOptions& options, Transport& transport, WaitingRoom& room,
-              const Reference& reference, RankRecord& record, std::optional<Comparison>& comparison,
-              const Progress& progress) {
+              const Reference& reference, RankRecord& record, SharedOutcome& outcome, const Progress& progress) {
     const std::unique_ptr<Device> device = make_device(options.train, plan, transport.rank());
     RankTrainer trainer(plan, options.train, *device, transport, room);
-    trainer.run(record, progress);
+    trainer.run(record, outcome.guard(), progress);
     if (!options.check) return;
     const Comparison mine = compare(trainer.whole_model(), *device, transport, record, reference);
-    if (transport.rank() == 0) comparison = mine;
+    if (transport.rank() == 0) outcome.change([&](Outcome& known) { known.comparison = mine; });
 }
 
 void name_tasks(WaitingRoom& room, const TaskGraph& graph) {
@@ -41,14 +63,14 @@ void name_tasks(WaitingRoom& room, const TaskGraph& graph) {
 /// Calls listener.stuck when the room has failed and nobody stopped this watch for a while.
 class Watch {
 public:
-    Watch(WaitingRoom& room, const Outcome& outcome, const Listener& listener)
+    Watch(WaitingRoom& room, SharedOutcome& outcome, const Listener& listener)
         : thread_([&room, &outcome, &listener](const std::stop_token& stop) {
               std::optional<Clock::time_point> failed;
               while (!stop.stop_requested()) {
                   std::this_thread::sleep_for(std::chrono::milliseconds(20));
                   if (!failed && room.failure()) failed = Clock::now();
                   if (!failed || Clock::now() - *failed < patience_after_failure || !listener.stuck) continue;
-                  Outcome told = outcome;
+                  Outcome told = outcome.copy();
                   told.failure = room.failure();
                   listener.stuck(told);
               }
@@ -62,7 +84,7 @@ private:
 /// it; calls listener.stuck when the process is told to end.
 class ProcessWatch {
 public:
-    ProcessWatch(WaitingRoom& room, const ProcessGroup& group, const Outcome& outcome, const Listener& listener)
+    ProcessWatch(WaitingRoom& room, const ProcessGroup& group, SharedOutcome& outcome, const Listener& listener)
         : thread_([&](const std::stop_token& stop) {
               sigset_t signals;
               sigemptyset(&signals);
@@ -76,7 +98,7 @@ public:
                   if (sigtimedwait(&signals, nullptr, &moment) != SIGTERM || !listener.stuck) continue;
                   const int rank = group.transport.rank();
                   const std::string waits = group.waits();
-                  Outcome told = outcome;
+                  Outcome told = outcome.copy();
                   told.failure = Failure{
                       rank, fmt::format("rank {} was told to end, as happens when another process is lost; it waited "
                                         "for {}. {}",
@@ -93,9 +115,11 @@ private:
 
 Outcome run_as_threads(const Plan& plan, const JobOptions& options, const Listener& listener) {
     const int ranks = plan.ranks.count();
-    Outcome outcome;
-    outcome.ranks.resize(static_cast<std::size_t>(ranks));
-    outcome.clocks.resize(static_cast<std::size_t>(ranks));
+    SharedOutcome outcome;
+    outcome.change([&](Outcome& known) {
+        known.ranks.resize(static_cast<std::size_t>(ranks));
+        known.clocks.resize(static_cast<std::size_t>(ranks));
+    });
     const Reference reference =
         options.check ? run_reference(plan.job, options.train, steps_run(plan, options.train)) : Reference{};
     ThreadsWorld world(ranks, options.timeout, options.carrier);
@@ -105,14 +129,34 @@ Outcome run_as_threads(const Plan& plan, const JobOptions& options, const Listen
         run_ranks(world, ranks, [&](Transport& transport) {
             const Progress silent = [](const RunRecord&) {};
             run_rank(plan, options, transport, world.room(), reference,
-                     outcome.ranks[static_cast<std::size_t>(transport.rank())], outcome.comparison,
+                     outcome.of_ranks().ranks[static_cast<std::size_t>(transport.rank())], outcome,
                      transport.rank() == 0 ? listener.progress : silent);
         });
     } catch (const TransportError& error) {
-        outcome.failure = Failure{error.rank(), error.what()};
+        outcome.change([&](Outcome& known) { known.failure = Failure{error.rank(), error.what()}; });
     }
-    return outcome;
+    return outcome.copy();
 }
+
+namespace {
+
+/// The records of all ranks, on the clock of rank 0; called by all.
+void share_records(Transport& transport, const ClockOffset& clock, SharedOutcome& outcome) {
+    const RankRecord own = outcome.copy().ranks.front();
+    Outcome all;
+    for (const std::vector<std::byte>& told : tell_all(transport, to_bytes(own, clock))) {
+        TimedRecord timed = from_bytes(told);
+        for (std::size_t i = 0; i < own.runs.size(); ++i) timed.record.runs[i].losses = own.runs[i].losses;
+        all.ranks.push_back(std::move(timed.record));
+        all.clocks.push_back(timed.clock);
+    }
+    outcome.change([&](Outcome& known) {
+        known.ranks = std::move(all.ranks);
+        known.clocks = std::move(all.clocks);
+    });
+}
+
+}  // namespace
 
 Outcome run_as_process(const Plan& plan, const JobOptions& options, const ProcessGroup& group,
                        const Listener& listener) {
@@ -122,14 +166,18 @@ Outcome run_as_process(const Plan& plan, const JobOptions& options, const Proces
                          fmt::format("{} processes, but the plan has {} ranks: start {} (mpirun -np {})",
                                      transport.size(), plan.ranks.count(), plan.ranks.count(), plan.ranks.count()));
     }
-    Outcome outcome;
-    outcome.ranks.resize(1);
+    SharedOutcome outcome;
+    outcome.change([](Outcome& known) { known.ranks.resize(1); });
     // Communication ends at the timeout, which says whom it waits for; tasks behind it wait a little longer.
     WaitingRoom room(options.timeout * 1.5);
     room.expect(1);
     const WaitingRoom::Guest guest(room, transport.rank());
     name_tasks(room, plan.graph);
     const ProcessWatch watch(room, group, outcome, listener);
+    const auto fail = [&](int rank, const char* what) {
+        outcome.change([&](Outcome& known) { known.failure = Failure{rank, what}; });
+        transport.abort(what);
+    };
     try {
         const ClockOffset clock = group.measure_clock();
         Reference reference;
@@ -138,24 +186,15 @@ Outcome run_as_process(const Plan& plan, const JobOptions& options, const Proces
         }
         if (options.check) reference = share_reference(transport, reference);
         const Progress silent = [](const RunRecord&) {};
-        run_rank(plan, options, transport, room, reference, outcome.ranks.front(), outcome.comparison,
+        run_rank(plan, options, transport, room, reference, outcome.of_ranks().ranks.front(), outcome,
                  transport.rank() == 0 ? listener.progress : silent);
-        const RankRecord own = std::move(outcome.ranks.front());
-        outcome.ranks.clear();
-        for (const std::vector<std::byte>& told : tell_all(transport, to_bytes(own, clock))) {
-            TimedRecord timed = from_bytes(told);
-            for (std::size_t i = 0; i < own.runs.size(); ++i) timed.record.runs[i].losses = own.runs[i].losses;
-            outcome.ranks.push_back(std::move(timed.record));
-            outcome.clocks.push_back(timed.clock);
-        }
+        share_records(transport, clock, outcome);
     } catch (const TransportError& error) {
-        outcome.failure = Failure{error.rank(), error.what()};
-        transport.abort(error.what());
+        fail(error.rank(), error.what());
     } catch (const std::bad_alloc& error) {
-        outcome.failure = Failure{transport.rank(), error.what()};
-        transport.abort(error.what());
+        fail(transport.rank(), error.what());
     }
-    return outcome;
+    return outcome.copy();
 }
 
 }  // namespace foreshard::runtime

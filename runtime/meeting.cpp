@@ -35,4 +35,15 @@ Meeting meeting_of(const TaskGraph& graph, const Ranks& ranks, int rank, std::in
     return meeting;
 }
 
+int broadcast_root(const TaskGraph& graph, VocabularyUse use) {
+    const bool hidden = use == VocabularyUse::hidden_state;
+    if (!hidden && use != VocabularyUse::embedding_gradient) return -1;
+    const int stage = hidden ? static_cast<int>(graph.layout.size()) - 1 : 0;
+    for (std::size_t rank = 0; rank < graph.rank_stages.size(); ++rank) {
+        const std::vector<int>& stages = graph.rank_stages[rank];
+        if (std::find(stages.begin(), stages.end(), stage) != stages.end()) return static_cast<int>(rank);
+    }
+    return -1;
+}
+
 }  // namespace foreshard::runtime

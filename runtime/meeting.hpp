@@ -17,4 +17,7 @@ struct Meeting {
 /// the whole group of its axis, one of several for the ranks with the same place on the other axes.
 Meeting meeting_of(const TaskGraph& graph, const Ranks& ranks, int rank, std::int32_t task);
 
+/// The simulated rank that gives what a collective of the vocabulary lane sends to all; -1 where all bring their part.
+int broadcast_root(const TaskGraph& graph, VocabularyUse use);
+
 }  // namespace foreshard::runtime

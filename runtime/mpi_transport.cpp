@@ -11,7 +11,14 @@ namespace foreshard::runtime {
 
 namespace {
 
-enum CallKind : std::int32_t { message, all_reduce_header, all_gather_header, reduce_scatter_header, barrier_header };
+enum CallKind : std::int32_t {
+    message,
+    all_reduce_header,
+    all_gather_header,
+    reduce_scatter_header,
+    broadcast_header,
+    barrier_header
+};
 
 /// Messages of a channel may go both ways between two ranks at a time, so what the receiver says has its own tag.
 int tag_of(Channel channel) {
@@ -38,7 +45,8 @@ std::size_t MpiTransport::place_in(std::span<const int> group) const {
 }
 
 void MpiTransport::refuse(const Header& mine, int peer, const Header& theirs, const std::string& what) {
-    static constexpr const char* names[] = {"message", "all-reduce", "all-gather", "reduce-scatter", "barrier"};
+    static constexpr const char* names[] = {"message",        "all-reduce", "all-gather",
+                                            "reduce-scatter", "broadcast",  "barrier"};
     throw TransportError(rank_,
                          fmt::format("{}: rank {} is at a {} of {} bytes, but rank {} at a {} of {} bytes", what, rank_,
                                      names[mine.kind], mine.total, peer, names[theirs.kind], theirs.total));
@@ -89,7 +97,9 @@ MpiTransport::Greeting MpiTransport::greet(Channel channel, std::span<const int>
     requests.wait(timeout_, what, rank_);
     for (std::size_t i = 0; i < group.size(); ++i) {
         const Header& theirs = greeting.headers[i];
-        const bool same = theirs.kind == mine.kind && theirs.type == mine.type && theirs.total == mine.total;
+        const bool same_root = mine.kind != broadcast_header || theirs.bytes == mine.bytes;
+        const bool same =
+            theirs.kind == mine.kind && theirs.type == mine.type && theirs.total == mine.total && same_root;
         if (!same) refuse(mine, group[i], theirs, what);
     }
     greeting.met = {Clock::now()};
@@ -159,6 +169,19 @@ Met MpiTransport::reduce_scatter(Channel channel, std::span<const int> group, El
     const Met met =
         greet(channel, group, {reduce_scatter_header, static_cast<std::int32_t>(all.type), bytes, bytes}).met;
     sum_parts(channel, group, all, mine.bytes, Reduction::sum);
+    return met;
+}
+
+Met MpiTransport::broadcast(Channel channel, std::span<const int> group, int root, Elements data) {
+    const Header header{broadcast_header, static_cast<std::int32_t>(data.type), root,
+                        static_cast<std::int64_t>(data.bytes.size())};
+    const Met met = greet(channel, group, header).met;
+    MpiRequests requests(alarm_);
+    for (const int member : group) {
+        if (root == rank_ && member != rank_) requests.send(member, tag_of(channel), data.bytes);
+    }
+    if (root != rank_) requests.receive(root, tag_of(channel), data.bytes);
+    requests.wait(timeout_, fmt::format("broadcast of rank {} on {}", root, to_string(channel)), rank_);
     return met;
 }
 

@@ -19,6 +19,7 @@ public:
     Met all_reduce(Channel channel, std::span<const int> group, Elements data, Reduction reduction) override;
     Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine, Elements all) override;
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override;
+    Met broadcast(Channel channel, std::span<const int> group, int root, Elements data) override;
     Met barrier(Channel channel, std::span<const int> group) override;
     void abort(const std::string& reason) override { alarm_.raise(reason); }
     std::string waits() { return alarm_.waits(); }
@@ -29,7 +30,7 @@ private:
     struct Header {
         std::int32_t kind = 0;  ///< of call; agreed
         std::int32_t type = 0;
-        std::int64_t bytes = 0;  ///< agreed, but for all-gathers, where it is the member's part
+        std::int64_t bytes = 0;  ///< agreed, but for all-gathers, where it is the member's part; of broadcasts the root
         std::int64_t total = 0;  ///< agreed
     };
     struct Greeting {

@@ -10,12 +10,14 @@ namespace {
 std::size_t ops_of(const TaskGraph& graph, const Work& work) {
     const StageOps& stage = graph.stages[static_cast<std::size_t>(work.stage)];
     const std::vector<Unit> units = stage_units(stage);
+    const bool forward = work.pass == Pass::forward || work.pass == Pass::vocab_forward;
+    const bool whole = work.pass == Pass::backward || work.pass == Pass::vocab_backward;
     std::size_t count = 0;
     for (int unit = work.first_unit; unit < work.first_unit + work.units; ++unit) {
         const OpBlock& block = stage.blocks[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)].block)];
-        if (work.pass == Pass::forward) count += block.forward.size();
-        if (work.pass == Pass::backward || work.pass == Pass::input_grad) count += block.input_grad.size();
-        if (work.pass == Pass::backward || work.pass == Pass::weight_grad) count += block.weight_grad.size();
+        if (forward) count += block.forward.size();
+        if (whole || work.pass == Pass::input_grad) count += block.input_grad.size();
+        if (whole || work.pass == Pass::weight_grad) count += block.weight_grad.size();
     }
     return count;
 }

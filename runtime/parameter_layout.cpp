@@ -19,18 +19,27 @@ namespace {
 /// Lists the tensors of one unit in the order of registration.
 class UnitTensors {
 public:
-    UnitTensors(const Job& job, int tp) : job_(job), model_(job.model), tp_(tp) {}
+    UnitTensors(const Job& job, int tp, int pp)
+        : job_(job),
+          model_(job.model),
+          tp_(tp),
+          shared_(vocabulary_shares(job.plan) > 1),
+          vocabulary_part_(shared_ ? pp * job.plan.tp + tp : tp) {}
 
     std::vector<ParameterTensor> of(const OpBlock& block, int layer) {
         switch (block.kind) {
             case BlockKind::embedding:
-                add_embedding();
+                add_embedding(block);
                 break;
             case BlockKind::layer:
                 add_layer(fmt::format("layers.{}.", layer));
                 break;
             case BlockKind::head:
-                add_head(block);
+                if (shared_ && !has_op(block, "final_norm")) {
+                    add_output(block.parameters > 0);
+                } else {
+                    add_head(block);
+                }
                 break;
             case BlockKind::mtp:
                 throw std::logic_error("prediction layers are refused before");
@@ -69,6 +78,25 @@ private:
             tensor.slices.push_back({i * part, (std::int64_t{i} * job_.plan.tp + tp_) * part, part});
         }
         return tensor;
+    }
+
+    /// Rows of the vocabulary, divided over tensor parallel ranks, and over those that share it on pipeline ranks.
+    void add_vocabulary(ParameterId id, std::string name, InitialKind initial, std::int64_t columns) {
+        const std::int64_t rows = vocabulary_rows(job_);
+        ParameterTensor& tensor = add(id, std::move(name), initial, rows, columns);
+        tensor.global_rows = model_.vocab_size;
+        tensor.slices = {{0, vocabulary_part_ * rows, rows}};
+        tensor.whole = job_.plan.tp == 1;
+    }
+
+    static bool has_op(const OpBlock& block, std::string_view name) {
+        return std::any_of(block.forward.begin(), block.forward.end(), [&](const Op& op) { return op.name == name; });
+    }
+
+    void add_output(bool own_matrix) {
+        if (!own_matrix) return;
+        add_vocabulary(ParameterId::output_weight, model_.tied_embeddings ? "embedding.weight" : "output.weight",
+                       InitialKind::matrix, model_.hidden);
     }
 
     void add_columns(ParameterId id, std::string name, std::int64_t rows, std::int64_t columns) {
@@ -130,9 +158,13 @@ private:
         }
     }
 
-    void add_embedding() {
+    /// Of a share the rows alone, and on its first stage the rest.
+    void add_embedding(const OpBlock& block) {
         const std::int64_t hidden = model_.hidden;
-        add_rows(ParameterId::embedding, "embedding.weight", InitialKind::matrix, vocabulary_rows(job_), hidden);
+        if (has_op(block, "embedding")) {
+            add_vocabulary(ParameterId::embedding, "embedding.weight", InitialKind::matrix, hidden);
+            if (shared_) return;
+        }
         if (model_.positions == PositionKind::learned) {
             add_whole(ParameterId::positions, "positions.weight", InitialKind::matrix, model_.max_positions, hidden);
         }
@@ -156,18 +188,15 @@ private:
         std::int64_t known = model_.token_types > 0 ? vocabulary_rows(job_) : 0;
         for (const ParameterTensor& tensor : tensors_) known += tensor.size();
         // Without a matrix of its own it uses the embedding's, which is on the same rank.
-        if (block.parameters > known) {
-            add_rows(ParameterId::output_weight, model_.tied_embeddings ? "embedding.weight" : "output.weight",
-                     InitialKind::matrix, vocabulary_rows(job_), hidden);
-        }
-        if (model_.token_types > 0) {
-            add_rows(ParameterId::output_bias, "output.bias", InitialKind::bias, vocabulary_rows(job_), 1);
-        }
+        add_output(block.parameters > known);
+        if (model_.token_types > 0) add_vocabulary(ParameterId::output_bias, "output.bias", InitialKind::bias, 1);
     }
 
     const Job& job_;
     const ModelSpec& model_;
     int tp_;
+    bool shared_;
+    std::int64_t vocabulary_part_;
     std::vector<ParameterTensor> tensors_;
 };
 
@@ -203,7 +232,7 @@ int StageParameters::find(int unit, ParameterId id) const {
     return -1;
 }
 
-StageParameters stage_parameters(const Job& job, const StageOps& stage, int tp) {
+StageParameters stage_parameters(const Job& job, const StageOps& stage, int tp, int pp) {
     const std::vector<Unit> units = stage_units(stage);
     ShardGroups groups{{{}}, std::vector<std::int32_t>(units.size(), 0)};
     if (shards_parameters(job.plan) && job.plan.dp > 1) groups = shard_groups(job, stage);
@@ -211,7 +240,7 @@ StageParameters stage_parameters(const Job& job, const StageOps& stage, int tp) 
     all.group_sizes.assign(groups.groups.size(), 0);
     for (std::size_t u = units.size(); u-- > 0;) {
         const OpBlock& block = stage.blocks[static_cast<std::size_t>(units[u].block)];
-        std::vector<ParameterTensor> unit = UnitTensors(job, tp).of(block, block.first_layer + units[u].repeat);
+        std::vector<ParameterTensor> unit = UnitTensors(job, tp, pp).of(block, block.first_layer + units[u].repeat);
         std::int64_t size = 0;
         for (const ParameterTensor& tensor : unit) size += tensor.size();
         if (size != block.parameters) {

@@ -68,7 +68,8 @@ struct ParameterTensor {
 
     std::int64_t size() const { return rows * columns; }
     std::int64_t global_size() const { return global_rows * global_columns; }
-    /// Index in the whole tensor of a local element. Precondition: 0 <= element < size().
+    /// Index in the whole tensor of a local element, from global_size() on in rows that pad a vocabulary. Precondition:
+    /// 0 <= element < size().
     std::int64_t global_index(std::int64_t element) const;
 };
 
@@ -82,7 +83,8 @@ struct StageParameters {
 
 /// Their sizes add up to those of the stage's blocks.
 /// @param tp index of the tensor parallel rank
-StageParameters stage_parameters(const Job& job, const StageOps& stage, int tp);
+/// @param pp of the pipeline rank, which decides what is held of a shared vocabulary
+StageParameters stage_parameters(const Job& job, const StageOps& stage, int tp, int pp);
 
 /// The value before training of an element of a whole tensor; depends on nothing but these.
 double initial_value(const ModelSpec& model, const ParameterTensor& tensor, std::uint64_t seed, std::int64_t index);

@@ -30,6 +30,12 @@ Elements RankModel::outgoing(int stage, int microbatch, Direction direction) {
 void RankModel::sent(int stage, int microbatch, Direction direction) {
     work_->sent({stage, microbatch, direction});
 }
+Elements RankModel::begin_exchange(VocabularyUse use, int microbatch, bool receives) {
+    return work_->begin_exchange(use, microbatch, receives);
+}
+void RankModel::end_exchange(VocabularyUse use, int microbatch) {
+    work_->end_exchange(use, microbatch);
+}
 Elements RankModel::parameters(int stage) {
     ParameterStore& held = work_->store(stage);
     return held.elements(held.group(0).weights);

@@ -69,6 +69,12 @@ public:
     Elements outgoing(int stage, int microbatch, Direction direction);
     void sent(int stage, int microbatch, Direction direction);
 
+    /// What a collective between the shares of a vocabulary works on, in place.
+    /// @param receives it comes from another rank
+    Elements begin_exchange(VocabularyUse use, int microbatch, bool receives);
+    /// It is there, and freed where nothing on this rank needs it.
+    void end_exchange(VocabularyUse use, int microbatch);
+
     /// All parameters of a stage and their gradients, in the order in which gradients get ready (gradient_buckets.hpp).
     /// Precondition: parameters are not sharded.
     Elements parameters(int stage);
@@ -116,7 +122,7 @@ public:
         int stage = 0;
         Tensor weight;
         Tensor gradient;
-        std::vector<std::int64_t> global;  ///< index of every element in the whole tensor
+        std::vector<std::int64_t> global;  ///< index of every element in the whole tensor, -1 in padding
         std::int64_t global_size = 0;
     };
     /// Precondition: parameters are not sharded, or all are gathered.

@@ -7,6 +7,7 @@
 
 #include "runtime/supported.hpp"
 #include "sim/error.hpp"
+#include "sim/plan/parameters.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
 namespace foreshard::runtime {
@@ -45,10 +46,8 @@ void refuse_plan(const Job& job, ElementType type) {
     if (plan.offload_activation_layers > 0) {
         refuse("--offload-activation-layers", "the runtime has one memory; valid is 0");
     }
-    if (vocabulary_shares(plan) > 1 || traits_of(plan.schedule).asynchronous) {
-        refuse("--schedule", fmt::format("{}: the runtime has schedules with a flush and the output layer on the last "
-                                         "stage",
-                                         to_string(plan.schedule)));
+    if (traits_of(plan.schedule).asynchronous) {
+        refuse("--schedule", fmt::format("{}: the runtime has schedules with a flush", to_string(plan.schedule)));
     }
 }
 
@@ -107,9 +106,10 @@ AttentionShape attention_shape(const Job& job, const OpShapes& shapes) {
     return shape;
 }
 
-VocabularyPart vocabulary_part(const Job& job, int tp) {
-    const std::int64_t rows = padded_vocab(job) / job.plan.tp;
-    const std::int64_t first = tp * rows;
+VocabularyPart vocabulary_part(const Job& job, const RankPosition& at) {
+    const std::int64_t rows = vocabulary_rows(job);
+    const bool shared = vocabulary_shares(job.plan) > 1;
+    const std::int64_t first = (shared ? std::int64_t{1} * at.pp * job.plan.tp + at.tp : at.tp) * rows;
     return {static_cast<std::int32_t>(first), std::clamp<std::int64_t>(job.model.vocab_size - first, 0, rows)};
 }
 

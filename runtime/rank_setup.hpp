@@ -22,7 +22,8 @@ RankPosition position_of(const Job& job, int rank);
 std::vector<int> tensor_parallel_group(const Job& job, const RankPosition& at);
 
 AttentionShape attention_shape(const Job& job, const OpShapes& shapes);
-VocabularyPart vocabulary_part(const Job& job, int tp);
+/// The rank's rows of the vocabulary; all pipeline ranks have their own where they share it.
+VocabularyPart vocabulary_part(const Job& job, const RankPosition& at);
 
 /// Index into TaskGraph::rank_stages of the simulated rank that a real one runs.
 int simulated_rank(const TaskGraph& graph, const RankPosition& at);

@@ -105,7 +105,7 @@ std::optional<Met> RankTasks::dispatch(std::int32_t id) {
             return sharded ? gather_shard(id, meeting())
                            : gather_pieces(task.stage, model_.parameters(task.stage), meeting());
         case TaskKind::vocabulary:
-            throw std::logic_error("vocabulary-parallel schedules are not executed");
+            return exchange(id, task, meeting());
         case TaskKind::offload:
         case TaskKind::reload:
             throw std::logic_error("tensors are not offloaded to a host");
@@ -214,6 +214,20 @@ Met RankTasks::reduce_tied(std::int32_t id, const Meeting& meeting) {
     const Elements gradient = model_.tied_gradient();
     spoil_if_asked(id, gradient);
     return transport_.all_reduce(meeting.channel, meeting.group, gradient, Reduction::sum);
+}
+
+/// Between the shares of a vocabulary.
+Met RankTasks::exchange(std::int32_t id, const Task& task, const Meeting& meeting) {
+    const int root = broadcast_root(graph_, task.use);
+    const int giver = root < 0 ? -1 : ranks_.on_pipeline_rank(transport_.rank(), root);
+    const bool receives = root >= 0 && giver != transport_.rank();
+    const Elements data = model_.begin_exchange(task.use, task.microbatch, receives);
+    if (!receives) spoil_if_asked(id, data);
+    const Reduction reduction = task.use == VocabularyUse::maximum ? Reduction::max : Reduction::sum;
+    const Met met = root < 0 ? transport_.all_reduce(meeting.channel, meeting.group, data, reduction)
+                             : transport_.broadcast(meeting.channel, meeting.group, giver, data);
+    model_.end_exchange(task.use, task.microbatch);
+    return met;
 }
 
 Met RankTasks::gather_shard(std::int32_t id, const Meeting& meeting) {

@@ -51,6 +51,7 @@ private:
     Met reduce_piece(const Piece& piece, const Meeting& meeting);
     Met reduce_shard(std::int32_t id, const Meeting& meeting);
     Met reduce_tied(std::int32_t id, const Meeting& meeting);
+    Met exchange(std::int32_t id, const Task& task, const Meeting& meeting);
     Met gather_shard(std::int32_t id, const Meeting& meeting);
     Met gather_pieces(int stage, Elements whole, const Meeting& meeting);
     void make_group_whole(int stage, int group, const Meeting& meeting);

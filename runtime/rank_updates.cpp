@@ -100,7 +100,8 @@ std::vector<RankModel::Parameter> RankWork::described_parameters() {
             parameter.global_size = tensor.global_size();
             parameter.global.resize(static_cast<std::size_t>(tensor.size()));
             for (std::int64_t i = 0; i < tensor.size(); ++i) {
-                parameter.global[static_cast<std::size_t>(i)] = tensor.global_index(i);
+                const std::int64_t index = tensor.global_index(i);
+                parameter.global[static_cast<std::size_t>(i)] = index < tensor.global_size() ? index : -1;
             }
             all.push_back(std::move(parameter));
         }

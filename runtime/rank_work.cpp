@@ -36,7 +36,8 @@ RankWork::RankWork(const Job& job, const TaskGraph& graph, int rank, Device& dev
     : job_(job),
       graph_(graph),
       pool_(device, pool_bytes(job, graph, rank, device.type()), options.poison),
-      context_{job, device, pool_, transport, op_shapes(job), {}, {}, 0, false, false, {}, 1.0, {}, nullptr, 0},
+      context_{job,   device, pool_, transport, op_shapes(job), {}, {}, 0, false, false, {},
+               false, false,  1.0,   {},        nullptr,        0},
       at_(position_of(job, rank)),
       device_(device),
       transport_(transport),
@@ -50,7 +51,10 @@ RankWork::RankWork(const Job& job, const TaskGraph& graph, int rank, Device& dev
     context_.tp = at_.tp;
     context_.sequence_parallel = job.plan.sequence_parallel && job.plan.tp > 1;
     context_.post_norm = job.model.post_norm();
-    context_.vocabulary = vocabulary_part(job, at_.tp);
+    context_.vocabulary = vocabulary_part(job, at_);
+    context_.shares_vocabulary = vocabulary_shares(job.plan) > 1;
+    context_.owns_loss = at_.tp == 0 && (at_.pp == 0 || !context_.shares_vocabulary);
+    if (context_.shares_vocabulary) share_ = static_cast<int>(graph.stages.size()) - 1;
     context_.loss_scale = 1.0 / static_cast<double>(job.global_batch * learnt_tokens(job));
     const int simulated = simulated_rank(graph, at_);
     sends_ = sent_messages(graph, simulated);
@@ -67,7 +71,7 @@ void RankWork::add_store(int stage, std::size_t index) {
     std::tie(options.shards, options.shard) = shard_place(job_, at_);
     options.keeps_moments = options_.optimizer == OptimizerKind::adamw;
     if (!options_.owned.empty()) options.owned = options_.owned.at(index);
-    stores_.try_emplace(stage, job_, stage_parameters(job_, ops, at_.tp), pool_, std::move(options));
+    stores_.try_emplace(stage, job_, stage_parameters(job_, ops, at_.tp, at_.pp), pool_, std::move(options));
     units_[stage] = stage_units(ops);
 }
 
@@ -194,8 +198,13 @@ void RankWork::forward(int stage, int microbatch, int unit) {
         run.state[Slot::input] = std::move(pass.activation);
     } else if (run.kind != BlockKind::embedding) {
         run.state[Slot::input] = take({stage, microbatch, Direction::forward});
+    } else if (share_ >= 0) {
+        run.state[Slot::sum] = take_share(VocabularyUse::embedding, microbatch);
     }
     run_ops(block.forward, run);
+    if (run.kind == BlockKind::head && share_ >= 0) {
+        give_share(VocabularyUse::hidden_state, microbatch, std::move(run.state[Slot::norm1]));
+    }
     if (run.kind == BlockKind::head) return;
     pass.activation = std::move(run.state[unit_output(run)]);
     if (kept_of(block) == Kept::input) run.state.clear_but(Slot::input);
@@ -223,6 +232,8 @@ void RankWork::input_grad(int stage, int microbatch, int unit) {
     if (run.kind != BlockKind::head) {
         const bool last = unit + 1 == unit_count(stage);
         run.state[Slot::grad] = last ? take({stage, microbatch, Direction::backward}) : std::move(pass.gradient);
+    } else if (share_ >= 0) {
+        run.state[Slot::grad_linear] = take_share(VocabularyUse::output_gradient, microbatch);
     }
     const OpBlock& block = block_of(stage, unit);
     const std::vector<Op>& ops = block.input_grad;
@@ -233,7 +244,7 @@ void RankWork::input_grad(int stage, int microbatch, int unit) {
     run_ops({own, again}, run);
     if (again != ops.begin()) run.drop(unit_output(run));
     run_ops({again, ops.end()}, run);
-    if (run.kind != BlockKind::embedding) pass.gradient = std::move(run.state[Slot::grad]);
+    if (run.kind != BlockKind::embedding || share_ >= 0) pass.gradient = std::move(run.state[Slot::grad]);
 }
 
 void RankWork::weight_grad(int stage, int microbatch, int unit) {
@@ -249,6 +260,9 @@ void RankWork::after_backward(const Work& work, int microbatch) {
     if (work.pass != Pass::weight_grad && work.stage > 0) {
         give({work.stage - 1, microbatch, Direction::backward}, std::move(found->second.gradient));
     }
+    if (work.pass != Pass::weight_grad && work.stage == 0 && share_ >= 0) {
+        give_share(VocabularyUse::embedding_gradient, microbatch, std::move(found->second.gradient));
+    }
     if (work.pass != Pass::input_grad) passes_.erase(found);
 }
 
@@ -257,7 +271,9 @@ PassMemory RankWork::run(const Work& work, int microbatch) {
     meter.begin_pass();
     const int last = work.first_unit + work.units - 1;
     if (work.pass != Pass::forward) stores_.at(work.stage).hold_gradients(work.first_unit, last);
-    if (work.pass == Pass::forward) {
+    if (is_vocabulary(work.pass)) {
+        run_share(work, microbatch);
+    } else if (work.pass == Pass::forward) {
         for (int unit = work.first_unit; unit <= last; ++unit) forward(work.stage, microbatch, unit);
     } else {
         for (int unit = last; unit >= work.first_unit; --unit) {

@@ -31,6 +31,8 @@ public:
     void arrived(const MessageKey& key);
     Elements outgoing(const MessageKey& key);
     void sent(const MessageKey& key);
+    Elements begin_exchange(VocabularyUse use, int microbatch, bool receives);
+    void end_exchange(VocabularyUse use, int microbatch);
     void finish_gradients();
     void optimizer_step();
     std::int64_t updated_elements();
@@ -55,6 +57,18 @@ private:
     void input_grad(int stage, int microbatch, int unit);
     void weight_grad(int stage, int microbatch, int unit);
     void after_backward(const Work& work, int microbatch);
+    void run_share(const Work& work, int microbatch);
+    void look_up(int microbatch);
+    void look_up_grad(int microbatch);
+    void share_logits(int microbatch);
+    void share_gradients(const Work& work, int microbatch);
+    UnitRun lookup_run(UnitState& state, int microbatch);
+    UnitRun output_run(int microbatch);
+    Buffer take_share(VocabularyUse use, int microbatch);
+    void give_share(VocabularyUse use, int microbatch, Buffer tensor);
+    void lend_statistics(int microbatch, UnitState& state);
+    void take_statistics_back(int microbatch, UnitState& state);
+    void prepare_exchange(VocabularyUse use, int microbatch);
     Buffer take(const MessageKey& key);
     void give(const MessageKey& key, Buffer tensor);
     const OpBlock& block_of(int stage, int unit) const;
@@ -80,6 +94,9 @@ private:
     /// With overlapped steps a message of the next one may come before this one's is taken.
     std::map<MessageKey, std::deque<Buffer>> incoming_;
     std::map<MessageKey, std::deque<Buffer>> outgoing_;
+    int share_ = -1;  ///< entry of TaskGraph::stages that is the rank's share of the vocabulary; -1: none
+    std::map<std::pair<VocabularyUse, int>, std::deque<Buffer>> exchanged_;  ///< by micro-batch; with the other shares
+    std::map<int, UnitState> lent_;                                          ///< by micro-batch, from S to T
     OpIndex op_index_;
     OpSpans* spans_ = nullptr;
     Buffer losses_;  ///< of the steps of one run of the graph, fp64; not counted

@@ -99,7 +99,7 @@ Range tied_range(const Job& job, const TaskGraph& graph, int stage) {
     const ParameterId wanted = contents.embedding ? ParameterId::embedding : ParameterId::output_weight;
     // Sizes are the same on all tensor parallel ranks.
     for (const ParameterTensor& tensor :
-         stage_parameters(job, graph.stages[static_cast<std::size_t>(stage)], 0).tensors) {
+         stage_parameters(job, graph.stages[static_cast<std::size_t>(stage)], 0, 0).tensors) {
         if (tensor.id == wanted) return {tensor.offset, tensor.offset + tensor.size()};
     }
     return {};

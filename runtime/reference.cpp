@@ -215,7 +215,8 @@ Reference run_reference(const Job& job, const TrainOptions& options, int steps) 
         const std::unique_ptr<Device> device = make_device(options, plan, 0);
         RankTrainer trainer(plan, plain, *device, transport, world.room());
         RankRecord record;
-        trainer.run(record, [](const RunRecord&) {});
+        std::mutex unshared;
+        trainer.run(record, unshared, [](const RunRecord&) {});
         reference = describe(trainer.whole_model(), *device, record);
     });
     return reference;

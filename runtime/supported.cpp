@@ -28,12 +28,13 @@ void check_schedule(const Job& job, std::vector<BrokenRule>& rules) {
                                      traits.id),
                          "1f1b"});
     }
-    if (!job.schedule_file && vocabulary_split(job.plan.schedule)) {
-        rules.push_back({"schedule",
-                         fmt::format("{} splits the vocabulary over pipeline ranks, whose passes S and T the runtime "
-                                     "does not compute yet",
+    const bool gathers = shards_parameters(job.plan) && job.plan.dp > 1;
+    if (vocabulary_shares(job.plan) > 1 && gathers) {
+        rules.push_back({"schedule, data_parallel",
+                         fmt::format("{} has lookups between the passes of a rank, for which the plan gathers no "
+                                     "sharded parameters",
                                      traits.id),
-                         "1f1b, or v-half"});
+                         "1f1b, or a distributed optimizer"});
     }
     if (job.stage_times) rules.push_back({"stage_times", "the runtime measures times", "leave them out"});
 }
@@ -53,15 +54,6 @@ void check_data_parallel(const Job& job, std::vector<BrokenRule>& rules) {
                          "gradients that were reduced after one micro-batch and are added to would be reduced again",
                          "zero 1 or 3, or one micro-batch a replica"});
     }
-    const bool groups = plan.recompute == Recompute::full && plan.recompute_method == RecomputeMethod::uniform &&
-                        plan.recompute_num_layers > 1;
-    if (shards_parameters(plan) && groups) {
-        rules.push_back({"recompute_num_layers, data_parallel",
-                         fmt::format("{} layers that are rebuilt together need their parameters together, but the plan "
-                                     "gathers them layer by layer",
-                                     plan.recompute_num_layers),
-                         "1, or method block"});
-    }
     if (shards_parameters(plan) && job.model.tied_embeddings && plan.pp > 1) {
         rules.push_back({"data_parallel, tied_embeddings, pp",
                          "a tied embedding lies in the shards of one stage and is used by another, for which it is not "
@@ -76,11 +68,15 @@ Precision plan_precision(ElementType type) {
     return type == ElementType::bf16 ? Precision::bf16 : Precision::fp32;
 }
 
+bool is_own_profile(std::string_view software) {
+    return software == "foreshard" || software == "foreshard-flash";
+}
+
 std::vector<BrokenRule> unsupported(const Job& job, ElementType type) {
     std::vector<BrokenRule> rules;
-    if (job.software.id != "foreshard") {
+    if (!is_own_profile(job.software.id)) {
         rules.push_back({"software", fmt::format("the runtime runs its own kernels, not those of {}", job.software.id),
-                         "foreshard"});
+                         "foreshard, or foreshard-flash"});
     }
     const Precision computed = plan_precision(type);
     if (job.plan.precision != computed) {

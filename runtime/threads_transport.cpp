@@ -50,7 +50,7 @@ std::string mismatch(const LineKey& key, const Encounter& meeting) {
     for (std::size_t i = 1; i < meeting.calls.size(); ++i) {
         const MemberCall& other = meeting.calls[i];
         const bool same = other.kind == first.kind && agreed_size(other) == agreed_size(first) &&
-                          other.type == first.type && other.reduction == first.reduction;
+                          other.type == first.type && other.reduction == first.reduction && other.root == first.root;
         if (same) continue;
         const auto side = [&](std::size_t member, const MemberCall& call) {
             const char* role = !key.message ? "calls" : member == 0 ? "sends" : "expects";
@@ -186,6 +186,11 @@ public:
     }
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override {
         return collective(channel, group, {CallKind::reduce_scatter, all.bytes, mine.bytes, all.type});
+    }
+    Met broadcast(Channel channel, std::span<const int> group, int root, Elements data) override {
+        MemberCall call{CallKind::broadcast, data.bytes, data.bytes, data.type};
+        call.root = static_cast<int>(std::find(group.begin(), group.end(), root) - group.begin());
+        return collective(channel, group, call);
     }
     Met barrier(Channel channel, std::span<const int> group) override {
         return collective(channel, group, {CallKind::barrier, {}, {}});

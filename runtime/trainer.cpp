@@ -58,13 +58,20 @@ RankTrainer::RankTrainer(const Plan& plan, const TrainOptions& options, Device& 
     if (options.fault->kind == Fault::Kind::size) tasks_.shorten(options.fault->giver.task);
 }
 
-void RankTrainer::run(RankRecord& record, const Progress& progress) {
-    record.rank = transport_.rank();
+void RankTrainer::run(RankRecord& record, std::mutex& guard, const Progress& progress) {
+    const auto note = [&](const auto& add) {
+        const std::lock_guard lock(guard);
+        add();
+    };
+    note([&] { record.rank = transport_.rank(); });
     for (run_ = 0; run_ < runs_; ++run_) {
-        record.runs.push_back(run_once(run_));
-        record.high_water = model_.memory().meter().high_water();
-        record.pool = model_.memory().use();
-        record.updated_elements = model_.updated_elements();
+        RunRecord done = run_once(run_);
+        note([&] {
+            record.runs.push_back(std::move(done));
+            record.high_water = model_.memory().meter().high_water();
+            record.pool = model_.memory().use();
+            record.updated_elements = model_.updated_elements();
+        });
         progress(record.runs.back());
     }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -79,14 +80,15 @@ struct RankRecord {
 /// Told on every rank after each run.
 using Progress = std::function<void(const RunRecord&)>;
 
-/// The rank of a trained model, for comparisons; `record` is filled run by run, so that what is done is kept when
-/// something fails. The calling thread is a guest of the room.
+/// The rank of a trained model, for comparisons. The calling thread is a guest of the room.
 /// @throws TransportError
 class RankTrainer {
 public:
     RankTrainer(const Plan& plan, const TrainOptions& options, Device& device, Transport& transport, WaitingRoom& room);
 
-    void run(RankRecord& record, const Progress& progress);
+    /// Adds to `record` run by run, so that what is done is kept when something fails. It is added to under `guard`:
+    /// others may read under it at any time.
+    void run(RankRecord& record, std::mutex& guard, const Progress& progress);
     /// The model with whole gradients of the last step, and whole parameters.
     RankModel& whole_model();
 

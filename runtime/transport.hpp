@@ -92,6 +92,8 @@ public:
                            Elements all) = 0;
     /// `mine` gets the sum of its part (shard_of) of every member's `all`; it may lie in its place in `all`.
     virtual Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) = 0;
+    /// Every member gets what rank `root` of the group has.
+    virtual Met broadcast(Channel channel, std::span<const int> group, int root, Elements data) = 0;
     virtual Met barrier(Channel channel, std::span<const int> group) = 0;
 
     /// Sends and receives between the two proceed together: none of them waits for another to be done, and all have

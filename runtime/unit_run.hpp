@@ -37,17 +37,19 @@ enum class Slot : std::uint8_t {
     softmax_maximum,
     softmax_sum,
     softmax_target,
-    grad,             ///< (t, h) of the unit's output, in the end of its input
-    grad_linear,      ///< (T, h), then (t, h): of the input of a linear
-    grad_activated,   ///< (T, f)
-    grad_context,     ///< (T, q)
-    grad_scores,      ///< like scores
-    grad_projection,  ///< (T, h), from here on what a split backward keeps for W
-    grad_fc2,         ///< (T, h)
-    grad_qkv,         ///< (T, q + 2k)
-    grad_fc1,         ///< (T, inner)
-    grad_transform,   ///< (t, h)
-    gathered_norm1,   ///< (T, h) inputs of linears, gathered again
+    softmax_all_maximum,  ///< of all ranks, beside the rank's: in a share of the vocabulary
+    target_rows,          ///< (T, h), then (t, h): gradient by the targets' rows of a share
+    grad,                 ///< (t, h) of the unit's output, in the end of its input
+    grad_linear,          ///< (T, h), then (t, h): of the input of a linear
+    grad_activated,       ///< (T, f)
+    grad_context,         ///< (T, q)
+    grad_scores,          ///< like scores
+    grad_projection,      ///< (T, h), from here on what a split backward keeps for W
+    grad_fc2,             ///< (T, h)
+    grad_qkv,             ///< (T, q + 2k)
+    grad_fc1,             ///< (T, inner)
+    grad_transform,       ///< (t, h)
+    gathered_norm1,       ///< (T, h) inputs of linears, gathered again
     gathered_norm2,
     count
 };
@@ -75,8 +77,10 @@ struct RankContext {
     bool sequence_parallel = false;
     bool post_norm = false;  ///< norms behind residuals, as in BERT
     VocabularyPart vocabulary;
-    double loss_scale = 1.0;  ///< one over the learnt tokens of the global batch
-    Tensor loss;              ///< of the step, (1, 1) of fp64
+    bool shares_vocabulary = false;  ///< with the other pipeline ranks
+    bool owns_loss = false;          ///< of the ranks that know the loss this one counts it
+    double loss_scale = 1.0;         ///< one over the learnt tokens of the global batch
+    Tensor loss;                     ///< of the step, (1, 1) of fp64
     /// Where the embedding matrix lies that an output layer without a matrix of its own uses.
     ParameterStore* table_store = nullptr;
     int table_unit = 0;
@@ -178,5 +182,9 @@ void time_call(UnitRun& run, const Call& call) {
 void finish_embedding(UnitRun& run);
 void embedding_inputs_grad(UnitRun& run);
 void reduce_loss(UnitRun& run);
+/// Of a share, once it is known on all ranks: from the rank's maximum and sum to theirs.
+void scale_sum(Device& device, UnitState& state);
+/// @param first_token of the gradient's rows, under sequence parallelism
+void scale_gradient(Device& device, UnitState& state, std::int64_t first_token, Tensor gradient);
 
 }  // namespace foreshard::runtime

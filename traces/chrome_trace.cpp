@@ -142,7 +142,10 @@ void ChromeTrace::add_lane(const TraceLane& lane) {
 std::string ChromeTrace::name_of(std::int32_t id, const Task& task) const {
     switch (task.kind) {
         case TaskKind::pass: {
-            if (is_vocabulary(task.pass)) return fmt::format("{} mb{}", letter(task.pass), task.microbatch);
+            if (is_vocabulary(task.pass)) {
+                const char* kind = is_lookup(graph_, task) ? "lookup " : "";
+                return fmt::format("{}{} mb{}", kind, letter(task.pass), task.microbatch);
+            }
             const auto rank = static_cast<std::size_t>(graph_.rank_of(id));
             const int chunk = chunk_of_[rank * graph_.stages.size() + static_cast<std::size_t>(task.stage)];
             return fmt::format("{} mb{} c{}", letter(task.pass), task.microbatch, chunk);

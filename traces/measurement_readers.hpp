@@ -17,6 +17,9 @@ void read_nccl_tests_text(const std::string& text, const std::string& file, Meas
 bool is_nccl_tests_json(const Json& document);
 void read_nccl_tests_json(const Json& document, const std::string& file, Measurements& into);
 
+/// Why a time cannot be used; empty: it can.
+std::string reason_against_time(double time_us);
+
 /// Enters a value that cannot be used.
 void reject_value(Measurements& into, int row, const std::string& what, double time_us, const std::string& reason);
 

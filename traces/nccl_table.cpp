@@ -102,8 +102,7 @@ std::optional<CollectiveKind> kind_of_table(const NcclTable& table, const std::s
 std::string reason_against(const NcclRow& row) {
     if (row.wrong > 0.0) return fmt::format("{} wrong results", row.wrong);
     if (!(row.bytes > 0.0)) return "no bytes";
-    if (!(row.time_us > 0.0)) return "a time must be positive";
-    return "";
+    return reason_against_time(row.time_us);
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ void MeasuredReportReader::read_machine(JsonObject& root, JsonObject& measured) 
 }
 
 void MeasuredReportReader::add_op(const OpPoint& point, double elements) {
-    if (!(point.time_us > 0.0)) {
-        reject_value(into_, point.origin.row, point.op, point.time_us, "a time must be positive");
+    if (const std::string reason = reason_against_time(point.time_us); !reason.empty()) {
+        reject_value(into_, point.origin.row, point.op, point.time_us, reason);
     } else if (point.op == "optimizer") {
         into_.optimizer.push_back({elements, point.time_us, point.computing_ranks, point.origin});
     } else {
@@ -135,11 +135,10 @@ void MeasuredReportReader::take_communication(JsonObject object, int index) {
         const Times waiting = read_times(object, "waiting_us");
         waiting_us_ += waiting.us * waiting.samples;
     }
-    if (point.time_us > 0.0 && point.bytes > 0.0 && point.ranks > 1) {
-        into_.communication.push_back(point);
-    } else {
-        reject_value(into_, index, std::string(to_string(point.kind)), point.time_us, "time and size must be positive");
-    }
+    std::string reason = reason_against_time(point.time_us);
+    if (!(point.bytes > 0.0) || point.ranks < 2) reason = "no bytes, or one rank";
+    if (reason.empty()) return into_.communication.push_back(point);
+    reject_value(into_, index, std::string(to_string(point.kind)), point.time_us, reason);
 }
 
 void MeasuredReportReader::take_overheads(JsonObject object) {

@@ -30,6 +30,12 @@ void read_json(const std::string& file, const std::string& text, Measurements& i
 
 }  // namespace
 
+std::string reason_against_time(double time_us) {
+    constexpr double longest_us = 1e12;
+    if (!(time_us > 0.0)) return "a time must be positive";
+    return time_us < longest_us ? "" : "a time of more than eleven days";
+}
+
 void reject_value(Measurements& into, int row, const std::string& what, double time_us, const std::string& reason) {
     into.rejected.push_back({into.inputs.back().file, row, what, time_us, 0.0, reason});
 }

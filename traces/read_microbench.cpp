@@ -128,9 +128,8 @@ void MicrobenchReader::read(JsonObject root) {
 
 void MicrobenchReader::take(const Row& row, int index) {
     const Origin origin{input_index(into_), index};
-    if (!(row.median_us > 0.0)) {
-        reject_value(into_, index, row.group + " " + row.op, row.median_us, "a time must be positive");
-        return;
+    if (const std::string reason = reason_against_time(row.median_us); !reason.empty()) {
+        return reject_value(into_, index, row.group + " " + row.op, row.median_us, reason);
     }
     if (row.group == "collective" || row.group == "message") return take_communication(row, origin);
     if (row.group != "overlap") return take_kernel(row, origin);

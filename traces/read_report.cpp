@@ -111,6 +111,24 @@ void fill_up(RankReport& rank, Picoseconds step, const JsonObject& object, std::
                     rank.pp_rank, to_milliseconds(sum), to_milliseconds(step)));
 }
 
+/// Without starts and ends they are durations only, which make no timeline.
+std::vector<MeasuredTask> read_tasks(JsonObject measured) {
+    std::vector<MeasuredTask> tasks;
+    if (!measured.has("tasks")) return tasks;
+    for (JsonObject& object : measured.objects("tasks")) {
+        if (!object.has("start_ms")) return {};
+        MeasuredTask& task = tasks.emplace_back();
+        task.pp_rank = object.required<int>("pp_rank", Range::not_negative);
+        task.stream = object.required<std::string>("stream");
+        task.task = object.required<std::string>("task");
+        task.step = object.required<int>("step", Range::not_negative);
+        task.start = read_time(object, "start_ms");
+        task.end = read_time(object, "end_ms");
+        if (task.end < task.start) object.fail("end_ms", "is before start_ms");
+    }
+    return tasks;
+}
+
 ReadReport read(const Json& json, const std::string& name) {
     JsonObject root = open_document(json, "foreshard.report", name);
     ReadReport report;
@@ -127,7 +145,7 @@ ReadReport read(const Json& json, const std::string& name) {
     report.figures = figures_of(root.at("summary"));
     if (root.has("measured")) {
         report.source = RunSource::measured;
-        root.object("measured");
+        report.tasks = read_tasks(root.object("measured"));
         report.figures.merge(figures_of(root.at("measured"), "measured."));
     }
     for (JsonObject& object : root.objects("ranks")) {

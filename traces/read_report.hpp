@@ -12,12 +12,23 @@
 /// Reads reports (foreshard.report): of simulations, or measured.
 namespace foreshard {
 
+/// A task of a measured step, in the order of the task graph.
+struct MeasuredTask {
+    int pp_rank = 0;
+    std::string stream;
+    std::string task;
+    int step = 0;
+    Picoseconds start = 0;
+    Picoseconds end = 0;
+};
+
 struct ReadReport {
     std::string name;                         ///< of the file
     std::string tool_version;                 ///< of the program that wrote it; empty: not said
     JobRequest job;                           ///< to simulate it again
     std::map<std::string, double> figures;    ///< as summary_figures names them, and those of `measured`: "measured.n"
     std::vector<RankReport> ranks;            ///< account and memory; no points over time
+    std::vector<MeasuredTask> tasks;          ///< of a measured report; empty where it has no times of them
     std::vector<std::string> notes;           ///< warnings and assumptions of the report, and remarks on reading it
     RunSource source = RunSource::simulated;  ///< measured when the report has `measured`
 };

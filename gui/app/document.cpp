@@ -6,29 +6,17 @@
 
 #include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
-#include "sim/plan/schedule_csv.hpp"
+#include "sim/plan/schedule_request.hpp"
 #include "sim/result/without_bubbles.hpp"
 #include "sim/spec/catalogue.hpp"
-#include "sim/spec/text_file.hpp"
 #include "traces/file_kind.hpp"
 #include "traces/read_report.hpp"
 #include "traces/read_trace.hpp"
+#include "traces/report_run.hpp"
 
 namespace foreshard::gui {
 
 namespace {
-
-/// Defaults of pp, vpp and gbs come from the schedule file, whose format sim/spec does not know.
-JobRequest withScheduleCounts(JobRequest request) {
-    if (!request.schedule_file) return request;
-    if (const auto* name = std::get_if<std::string>(&*request.schedule_file)) {
-        request.schedule_file = ScheduleFile{.name = *name, .text = read_text_file(*name)};
-    }
-    const auto& file = std::get<ScheduleFile>(*request.schedule_file);
-    const ScheduleExtent extent = schedule_extent(file.name, file.text);
-    request.schedule_counts = ScheduleCounts{extent.ranks, extent.stages, extent.microbatches};
-    return request;
-}
 
 Document evaluated(std::string name, const JobRequest& request, const Job& job, const std::stop_token& stop) {
     Document document;
@@ -57,7 +45,7 @@ Document measuredRun(const ReadReport& report, const std::string& source) {
     Document document;
     document.name = shortName(source);
     document.source = source;
-    document.run = run_of(report);
+    document.run = run_with_spans(report);
     document.run.name = document.name;
     return document;
 }
@@ -105,7 +93,7 @@ std::string brokenText(const std::vector<BrokenRule>& broken) {
 }
 
 Document simulateRequest(std::string name, const JobRequest& request, const std::stop_token& stop) {
-    const Job job = resolve(withScheduleCounts(request));
+    const Job job = resolve(with_schedule_counts(request));
     const std::vector<BrokenRule> broken = check(job);
     if (!broken.empty()) throw InputError(name, "", "the plan cannot run: " + brokenText(broken));
     return evaluated(std::move(name), request, job, stop);
@@ -114,7 +102,7 @@ Document simulateRequest(std::string name, const JobRequest& request, const std:
 Outcome tryRequest(std::string name, const JobRequest& request, const std::stop_token& stop) {
     Outcome outcome;
     try {
-        const Job job = resolve(withScheduleCounts(request));
+        const Job job = resolve(with_schedule_counts(request));
         outcome.broken = check(job);
         if (outcome.broken.empty()) outcome.document = evaluated(std::move(name), request, job, stop);
     } catch (const Stopped&) {

@@ -62,7 +62,10 @@ std::vector<OpenRequest> requestsOf(const Texts& texts, const cli::JobFlags& fla
     std::vector<OpenRequest> requests;
     if (flags.job_file) requests.push_back({.source = *flags.job_file});
     for (const std::string& input : texts.inputs) requests.push_back({.source = input});
-    const std::vector<RequestValue> changes = request_values(flags.request);
+    cli::JobFlags named = flags;
+    if (requests.size() == 1) named.job_file = requests.front().source;
+    const std::vector<RequestValue> changes =
+        request_values(flags.megatron.any() ? cli::requested(named) : flags.request);
     if (changes.empty()) return requests;
     if (requests.empty()) requests.push_back({});
     if (requests.size() > 1) {

@@ -52,6 +52,16 @@ CommCall all_reduce_call(Elements data, Reduction reduction) {
             -1};
 }
 
+CommCall broadcast_call(Elements data, int root) {
+    return {CommOp::broadcast,
+            data.bytes.data(),
+            data.bytes.data(),
+            static_cast<std::int64_t>(data.count()),
+            data.type,
+            Reduction::sum,
+            root};
+}
+
 std::vector<CommCall> all_gather_calls(std::span<const std::byte> mine, Elements all, int members, int place) {
     const auto count = static_cast<std::int64_t>(all.count());
     if (count % members == 0) {

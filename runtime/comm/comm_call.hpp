@@ -25,6 +25,8 @@ struct CommCall {
 CommCall send_call(std::span<const std::byte> data, int peer);
 CommCall receive_call(std::span<std::byte> data, int peer);
 CommCall all_reduce_call(Elements data, Reduction reduction);
+/// @param root its place among the members
+CommCall broadcast_call(Elements data, int root);
 /// One call where parts are equal, else a broadcast per part, to be issued as one group.
 std::vector<CommCall> all_gather_calls(std::span<const std::byte> mine, Elements all, int members, int place);
 /// One call where parts are equal, else a reduce per part.

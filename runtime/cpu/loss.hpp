@@ -27,12 +27,10 @@ void softmax_parts(std::span<const std::int32_t> targets, VocabularyPart part, T
 
 template <class T>
 void softmax_rescale(Tensor maximum, Tensor logits, SoftmaxParts parts) {
-    auto all = view<T>(logits);
-    for (std::int64_t i = 0; i < logits.rows; ++i) {
+    for (std::int64_t i = 0; i < maximum.rows; ++i) {
         const T factor = std::exp(data_of<T>(parts.maximum)[i] - data_of<T>(maximum)[i]);
-        all.row(i) *= factor;
-        data_of<T>(parts.sum)[i] *= factor;
-        data_of<T>(parts.maximum)[i] = data_of<T>(maximum)[i];
+        if (logits) view<T>(logits).row(i) *= factor;
+        if (parts.sum) data_of<T>(parts.sum)[i] *= factor;
     }
 }
 

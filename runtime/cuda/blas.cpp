@@ -142,6 +142,7 @@ const cublasLtMatmulAlgo_t& Blas::algorithm(const Gemm& gemm, cublasLtMatmulDesc
                       alignment_of(gemm.a.data),
                       alignment_of(gemm.b.data),
                       alignment_of(gemm.c.data),
+                      alignment_of(gemm.bias),
                       static_cast<std::int64_t>(gemm.a.transposed) + 2 * static_cast<std::int64_t>(gemm.b.transposed) +
                           4 * static_cast<std::int64_t>(gemm.bias != nullptr) +
                           8 * static_cast<std::int64_t>(gemm.beta != 0.0),

@@ -251,7 +251,8 @@ void KernelDevice::softmax_parts(std::span<const std::int32_t> targets, Vocabula
                            parts.target);
 }
 void KernelDevice::softmax_rescale(Tensor maximum, Tensor logits, SoftmaxParts parts) {
-    kernels::softmax_rescale(stream_in_use(), maximum, logits, parts.maximum, parts.sum);
+    if (logits) kernels::softmax_rescale_logits(stream_in_use(), maximum, logits, parts.maximum);
+    if (parts.sum) kernels::softmax_rescale_sums(stream_in_use(), maximum, parts.maximum, parts.sum);
 }
 void KernelDevice::softmax_divide(Tensor sum, Tensor logits) {
     kernels::softmax_divide(stream_in_use(), sum, logits);

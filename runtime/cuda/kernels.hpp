@@ -53,7 +53,8 @@ void rows_grad(Queue queue, const GroupedTokens& grouped, Tensor dy, Tensor tabl
 // loss.cu
 void softmax_parts(Queue queue, const std::int32_t* targets, Vocabulary part, Tensor logits, Tensor maximum, Tensor sum,
                    Tensor target);
-void softmax_rescale(Queue queue, Tensor maximum, Tensor logits, Tensor own_maximum, Tensor sum);
+void softmax_rescale_logits(Queue queue, Tensor maximum, Tensor logits, Tensor own_maximum);
+void softmax_rescale_sums(Queue queue, Tensor maximum, Tensor own_maximum, Tensor sum);
 void softmax_divide(Queue queue, Tensor sum, Tensor logits);
 void cross_entropy(Queue queue, const std::int32_t* targets, Tensor maximum, Tensor sum, Tensor target, double scale,
                    Tensor loss);

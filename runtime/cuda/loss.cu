@@ -14,14 +14,18 @@ void softmax_parts(Queue queue, const std::int32_t* targets, Vocabulary part, Te
     });
 }
 
-/// Logits first: the sums' work changes the maxima that both read.
-void softmax_rescale(Queue queue, Tensor maximum, Tensor logits, Tensor own_maximum, Tensor sum) {
+void softmax_rescale_logits(Queue queue, Tensor maximum, Tensor logits, Tensor own_maximum) {
     with_types(logits.type, [&]<class A, class C>(Types<A, C>) {
-        const RescaleLogits<A, C> of_logits{data_of<C>(own_maximum), data_of<C>(maximum), data_of<A>(logits),
-                                            logits.columns};
-        launch_each(queue, "softmax rescaling", of_logits, logits.size());
-        const RescaleSums<C> of_sums{data_of<C>(maximum), data_of<C>(own_maximum), data_of<C>(sum)};
-        launch_each(queue, "softmax rescaling", of_sums, logits.rows);
+        const RescaleLogits<A, C> work{data_of<C>(own_maximum), data_of<C>(maximum), data_of<A>(logits),
+                                       logits.columns};
+        launch_each(queue, "softmax rescaling", work, logits.size());
+    });
+}
+
+void softmax_rescale_sums(Queue queue, Tensor maximum, Tensor own_maximum, Tensor sum) {
+    with_types(sum.type, [&]<class A, class C>(Types<A, C>) {
+        const RescaleSums<C> work{data_of<C>(own_maximum), data_of<C>(maximum), data_of<C>(sum)};
+        launch_each(queue, "softmax rescaling", work, sum.size());
     });
 }
 

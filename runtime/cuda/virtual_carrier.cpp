@@ -34,6 +34,11 @@ void gather(Queue queue, const std::vector<MemberCall>& calls) {
     }
 }
 
+void broadcast(Queue queue, const std::vector<MemberCall>& calls) {
+    const std::span<const std::byte> data = calls[static_cast<std::size_t>(calls.front().root)].input;
+    for (const MemberCall& call : calls) copy(queue, data, call.output);
+}
+
 void reduce(Queue queue, const std::vector<MemberCall>& calls) {
     if (calls.size() > static_cast<std::size_t>(most_members)) {
         throw std::runtime_error(
@@ -51,6 +56,8 @@ void enqueue(Queue queue, const std::vector<MemberCall>& calls) {
         case CallKind::all_reduce:
         case CallKind::reduce_scatter:
             return reduce(queue, calls);
+        case CallKind::broadcast:
+            return broadcast(queue, calls);
         case CallKind::barrier:
             return;
     }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "runtime/launch/store_protocol.hpp"
+#include "sim/error.hpp"
 
 namespace foreshard::runtime {
 
@@ -35,10 +36,11 @@ std::string file_name(const std::string& text) {
 class FileStore::Impl {
 public:
     Impl(const std::string& folder, const std::string& run_id, int rank)
-        : folder_(folder), prefix_("foreshard." + file_name(run_id) + "."), rank_(rank) {
+        : folder_(folder), prefix_("foreshard." + file_name(run_id) + "_."), rank_(rank) {
         std::error_code error;
         files::create_directories(folder_, error);
-        write("present." + std::to_string(rank), {});
+        refuse_used(run_id);
+        write(present(), {});
     }
     ~Impl();
 
@@ -51,6 +53,8 @@ public:
     std::string where() const { return folder_.string(); }
 
 private:
+    std::string present() const { return "present." + std::to_string(rank_); }
+    void refuse_used(const std::string& run_id) const;
     files::path path_of(const std::string& key) const { return folder_ / (prefix_ + file_name(key)); }
     void write(const std::string& key, std::span<const std::byte> value);
     static bool read(const files::path& path, std::vector<std::byte>& value);
@@ -62,6 +66,16 @@ private:
     std::mutex mutex_;
     std::vector<files::path> written_;
 };
+
+/// A run that ended well took its files away.
+void FileStore::Impl::refuse_used(const std::string& run_id) const {
+    std::error_code ignored;
+    if (!files::exists(path_of(present()), ignored)) return;
+    throw InputError("--run-id", "",
+                     fmt::format("'{}': {} is there already: a run of this name broke off, or two processes are rank "
+                                 "{}; take another name, or remove {}*",
+                                 run_id, path_of(present()).string(), rank_, (folder_ / prefix_).string()));
+}
 
 /// Under another name first: who sees the file sees it whole.
 void FileStore::Impl::write(const std::string& key, std::span<const std::byte> value) {

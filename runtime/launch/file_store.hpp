@@ -11,6 +11,7 @@ namespace foreshard::runtime {
 class FileStore {
 public:
     /// @throws TransportError when the folder cannot be written to
+    /// @throws InputError when this rank's files of a run with this id lie there already
     FileStore(const std::string& folder, const std::string& run_id, int rank);
     /// Removes the files that this process wrote for several readers; what one reads it removes itself. All ranks
     /// should have met before.

@@ -1,5 +1,6 @@
 #include "runtime/launch/launch_environment.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -57,6 +58,7 @@ private:
     void read_flags(LaunchEnvironment& launch) const;
     bool read_launcher(const Launcher& launcher, LaunchEnvironment& launch);
     void read_local_rank(const Launcher& launcher, LaunchEnvironment& launch);
+    const Launcher* who_tells_local_rank(const Launcher& first, int rank) const;
     void read_master(LaunchEnvironment& launch) const;
     void split_master(LaunchEnvironment& launch) const;
     std::string host_of_rank_0(const LaunchEnvironment& launch) const;
@@ -99,9 +101,19 @@ bool Reader::read_launcher(const Launcher& launcher, LaunchEnvironment& launch) 
     return true;
 }
 
+/// The launcher that was read, else another that gives this process the same rank: under srun --mpi=pmi2 PMI tells the
+/// rank and Slurm alone the local one.
+const Launcher* Reader::who_tells_local_rank(const Launcher& first, int rank) const {
+    if (variables_(first.local_rank)) return &first;
+    const auto found = std::find_if(launchers.begin(), launchers.end(), [&](const Launcher& other) {
+        return variables_(other.rank) == std::to_string(rank) && variables_(other.local_rank);
+    });
+    return found == launchers.end() ? nullptr : &*found;
+}
+
 void Reader::read_local_rank(const Launcher& launcher, LaunchEnvironment& launch) {
-    if (const auto local = variables_(launcher.local_rank)) {
-        launch.local_rank = whole_number(launcher.local_rank, *local, 0, launch.ranks - 1);
+    if (const Launcher* teller = who_tells_local_rank(launcher, launch.rank)) {
+        launch.local_rank = whole_number(teller->local_rank, *variables_(teller->local_rank), 0, launch.ranks - 1);
     }
     const auto local_ranks = variables_(launcher.local_ranks);
     one_host_ = local_ranks && *local_ranks == std::to_string(launch.ranks);

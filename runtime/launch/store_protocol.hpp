@@ -33,6 +33,7 @@ struct StoreFrame {
 inline constexpr std::uint32_t store_magic = 0x32685346;  ///< "FSh2"
 inline constexpr std::size_t store_header_bytes = 32;
 inline constexpr std::uint64_t store_longest_key = 4096;
+inline constexpr std::uint64_t store_longest_value = std::uint64_t{1} << 40;
 
 struct StoreHeader {
     std::uint32_t magic = store_magic;
@@ -45,6 +46,9 @@ static_assert(sizeof(StoreHeader) == store_header_bytes);
 
 std::vector<std::byte> encode(StoreCall call, std::int64_t number, const std::string& key,
                               std::span<const std::byte> value);
+
+/// One behind the other.
+std::vector<std::byte> joined(const std::vector<std::span<const std::byte>>& parts);
 
 /// Nothing when it is no header of this protocol. Precondition: store_header_bytes bytes.
 std::optional<StoreHeader> decode_header(std::span<const std::byte> bytes);

@@ -123,9 +123,11 @@ void StoreServer::Impl::accept_all() {
     }
 }
 
+/// So much at a time: a connection that sends without end must not keep the others waiting.
 void StoreServer::Impl::read_from(Connection& connection) {
+    constexpr int chunks_a_turn = 64;
     std::array<std::byte, 65536> chunk;
-    while (!connection.closed) {
+    for (int i = 0; i < chunks_a_turn && !connection.closed; ++i) {
         const ssize_t got = recv(connection.socket.descriptor(), chunk.data(), chunk.size(), 0);
         if (got > 0) {
             connection.in.insert(connection.in.end(), chunk.begin(), chunk.begin() + got);
@@ -136,6 +138,7 @@ void StoreServer::Impl::read_from(Connection& connection) {
         if (!later) lose(connection);
         return;
     }
+    take_frames(connection);
 }
 
 void StoreServer::Impl::take_frames(Connection& connection) {
@@ -143,7 +146,8 @@ void StoreServer::Impl::take_frames(Connection& connection) {
     while (!connection.ending && connection.in.size() - at >= store_header_bytes) {
         const std::span rest = std::span<const std::byte>(connection.in).subspan(at);
         const auto header = decode_header(rest);
-        if (!header) {  // another program: it would not understand an answer
+        // Another program, which would not understand an answer; greetings have no value that is to be waited for.
+        if (!header || (!connection.greeted && header->value_bytes > 0)) {
             connection.bye = true;
             connection.closed = true;
             return;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/launch/store_protocol.hpp"
 #include "runtime/reduce.hpp"
 
 namespace foreshard::runtime {
@@ -20,12 +21,6 @@ std::string group_key(std::span<const int> group) {
     std::uint64_t hash = 14695981039346656037ULL;
     for (const int member : group) hash = (hash ^ static_cast<std::uint64_t>(member)) * 1099511628211ULL;
     return fmt::format("{}x{}.{:x}", group.front(), group.size(), hash);
-}
-
-std::vector<std::byte> joined(std::span<const std::byte> head, std::span<const std::byte> data) {
-    std::vector<std::byte> bytes(head.begin(), head.end());
-    bytes.insert(bytes.end(), data.begin(), data.end());
-    return bytes;
 }
 
 std::vector<std::byte> sum_of(std::vector<std::vector<std::byte>>& parts, ElementType type, Reduction reduction) {
@@ -75,9 +70,27 @@ std::vector<std::byte> StoreTransport::await(const std::string& key, const std::
     }
 }
 
+/// What came behind the header, once that is found to fit.
+std::span<const std::byte> StoreTransport::body_of(const Header& mine, int peer, std::span<const std::byte> came,
+                                                   const std::string& what) {
+    Header theirs;
+    if (came.size() >= sizeof theirs) {
+        std::memcpy(&theirs, came.data(), sizeof theirs);
+        check(mine, peer, theirs, what);
+        const std::span<const std::byte> body = came.subspan(sizeof theirs);
+        // Of a gather each brings a part.
+        if (mine.kind == Kind::all_gather || body.size() == static_cast<std::size_t>(mine.total)) return body;
+    }
+    const std::string reason =
+        fmt::format("{}: what rank {} brought was cut: {} bytes came to rank {}", what, peer, came.size(), rank_);
+    store_.fail(rank_, reason);
+    throw TransportError(rank_, reason);
+}
+
 void StoreTransport::check(const Header& mine, int peer, const Header& theirs, const std::string& what) {
     if (mine == theirs) return;
-    static constexpr const char* names[] = {"message", "all-reduce", "all-gather", "reduce-scatter", "barrier"};
+    static constexpr const char* names[] = {"message",        "all-reduce", "all-gather",
+                                            "reduce-scatter", "broadcast",  "barrier"};
     const auto name = [](const Header& header) {
         return names[std::clamp(static_cast<int>(header.kind), 0, static_cast<int>(Kind::barrier))];
     };
@@ -90,7 +103,7 @@ void StoreTransport::check(const Header& mine, int peer, const Header& theirs, c
 Met StoreTransport::send(Channel channel, int peer, std::span<const std::byte> data) {
     const std::string key = next_key(fmt::format("{}.{}-to-{}", channel_key(channel), rank_, peer));
     const Header header{Kind::message, 0, 0, 0, static_cast<std::int64_t>(data.size())};
-    store_.set(key, joined(std::as_bytes(std::span(&header, 1)), data), 1);
+    store_.set(key, joined({std::as_bytes(std::span(&header, 1)), data}), 1);
     await(key + ".taken", fmt::format("rank {} (message of {} bytes on {})", peer, data.size(), to_string(channel)));
     return {Clock::now()};
 }
@@ -100,10 +113,8 @@ Met StoreTransport::receive(Channel channel, int peer, std::span<std::byte> data
     const std::string what = fmt::format("message of {} bytes on {}", data.size(), to_string(channel));
     const std::vector<std::byte> came = await(key, fmt::format("rank {} ({})", peer, what));
     const Met met{Clock::now()};
-    Header theirs;
-    std::memcpy(&theirs, came.data(), std::min(came.size(), sizeof theirs));
-    check({Kind::message, 0, 0, 0, static_cast<std::int64_t>(data.size())}, peer, theirs, what);
-    copy_bytes(std::span(came).subspan(sizeof theirs), data);
+    const Header mine{Kind::message, 0, 0, 0, static_cast<std::int64_t>(data.size())};
+    copy_bytes(body_of(mine, peer, came, what), data);
     store_.set(key + ".taken", {}, 1);
     return met;
 }
@@ -118,10 +129,8 @@ std::vector<std::byte> StoreTransport::collect(const std::string& key, std::span
     for (const int member : group.subspan(1)) {
         const std::vector<std::byte> came =
             await(fmt::format("{}.from.{}", key, member), fmt::format("rank {} ({})", member, what));
-        Header theirs;
-        std::memcpy(&theirs, came.data(), std::min(came.size(), sizeof theirs));
-        check(mine, member, theirs, what);
-        parts.emplace_back(came.begin() + sizeof theirs, came.end());
+        const std::span<const std::byte> body = body_of(mine, member, came, what);
+        parts.emplace_back(body.begin(), body.end());
     }
     std::vector<std::byte> result = combine(parts);
     if (group.size() > 1) store_.set(key + ".all", result, static_cast<int>(group.size()) - 1);
@@ -133,7 +142,7 @@ std::vector<std::byte> StoreTransport::exchange(Channel channel, std::span<const
     const std::string key = next_key(fmt::format("{}.{}", channel_key(channel), group_key(group)));
     const std::string what = fmt::format("collective of {} bytes on {}", mine.total, to_string(channel));
     if (group.front() == rank_) return collect(key, group, mine, data, combine, what);
-    store_.set(fmt::format("{}.from.{}", key, rank_), joined(std::as_bytes(std::span(&mine, 1)), data), 1);
+    store_.set(fmt::format("{}.from.{}", key, rank_), joined({std::as_bytes(std::span(&mine, 1)), data}), 1);
     return await(key + ".all", fmt::format("rank {} ({})", group.front(), what));
 }
 
@@ -151,9 +160,7 @@ Met StoreTransport::all_gather(Channel channel, std::span<const int> group, std:
     const Header header{Kind::all_gather, static_cast<std::int32_t>(all.type), 0, 0,
                         static_cast<std::int64_t>(all.bytes.size())};
     const std::vector<std::byte> whole = exchange(channel, group, header, mine, [](Parts& parts) {
-        std::vector<std::byte> bytes;
-        for (const std::vector<std::byte>& part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
-        return bytes;
+        return joined({parts.begin(), parts.end()});
     });
     if (whole.size() != all.bytes.size()) {
         throw TransportError(rank_, fmt::format("all-gather on {}: the parts have {} bytes, but rank {} has room for "
@@ -172,6 +179,16 @@ Met StoreTransport::reduce_scatter(Channel channel, std::span<const int> group, 
     const auto place = static_cast<int>(std::find(group.begin(), group.end(), rank_) - group.begin());
     const Range part = shard_of(static_cast<std::int64_t>(all.count()), static_cast<int>(group.size()), place);
     copy_bytes(std::span(sum).subspan(static_cast<std::size_t>(part.begin) * element_bytes(all.type)), mine.bytes);
+    return {Clock::now()};
+}
+
+Met StoreTransport::broadcast(Channel channel, std::span<const int> group, int root, Elements data) {
+    const Header header{Kind::broadcast, static_cast<std::int32_t>(data.type), 0, root,
+                        static_cast<std::int64_t>(data.bytes.size())};
+    const std::span<const std::byte> mine = root == rank_ ? data.bytes : std::span<const std::byte>();
+    const auto place = static_cast<std::size_t>(std::find(group.begin(), group.end(), root) - group.begin());
+    copy_bytes(exchange(channel, group, header, mine, [&](Parts& parts) { return std::move(parts[place]); }),
+               data.bytes);
     return {Clock::now()};
 }
 

@@ -23,6 +23,7 @@ public:
     Met all_reduce(Channel channel, std::span<const int> group, Elements data, Reduction reduction) override;
     Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine, Elements all) override;
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override;
+    Met broadcast(Channel channel, std::span<const int> group, int root, Elements data) override;
     Met barrier(Channel channel, std::span<const int> group) override;
     void abort(const std::string& reason) override { store_.fail(rank_, reason); }
 
@@ -30,13 +31,13 @@ public:
     std::string waits();
 
 private:
-    enum class Kind : std::int32_t { message, all_reduce, all_gather, reduce_scatter, barrier };
+    enum class Kind : std::int32_t { message, all_reduce, all_gather, reduce_scatter, broadcast, barrier };
     /// What a member says of its call; all members' must be equal.
     struct Header {
         Kind kind = Kind::barrier;
         std::int32_t type = 0;
         std::int32_t reduction = 0;
-        std::int32_t unused = 0;
+        std::int32_t root = 0;  ///< of a broadcast
         std::int64_t total = 0;
         bool operator==(const Header&) const = default;
     };
@@ -49,6 +50,8 @@ private:
                                     std::span<const std::byte> data, const Combine& combine);
     std::vector<std::byte> collect(const std::string& key, std::span<const int> group, const Header& mine,
                                    std::span<const std::byte> data, const Combine& combine, const std::string& what);
+    std::span<const std::byte> body_of(const Header& mine, int peer, std::span<const std::byte> came,
+                                       const std::string& what);
     void check(const Header& mine, int peer, const Header& theirs, const std::string& what);
 
     Store store_;

@@ -1,5 +1,6 @@
 #include "runtime/launch/tcp_store.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -9,6 +10,22 @@
 #include "runtime/launch/store_protocol.hpp"
 
 namespace foreshard::runtime {
+
+namespace {
+
+/// Room is made as bytes come: a length may be nonsense.
+Transfer receive_value(const Socket& socket, std::uint64_t bytes, std::vector<std::byte>& value, Deadline deadline) {
+    constexpr std::uint64_t most_at_once = std::uint64_t{64} << 20;
+    Transfer outcome = Transfer::done;
+    while (outcome == Transfer::done && value.size() < bytes) {
+        const std::size_t before = value.size();
+        value.resize(before + std::min(bytes - before, most_at_once));
+        outcome = receive_all(socket, std::span(value).subspan(before), deadline);
+    }
+    return outcome;
+}
+
+}  // namespace
 
 class TcpStore::Impl {
 public:
@@ -91,9 +108,8 @@ StoreFrame TcpStore::Impl::exchange(const Socket& socket, std::span<const std::b
     answer.call = header->call;
     answer.number = header->number;
     answer.key.resize(header->key_bytes);
-    answer.value.resize(header->value_bytes);
     outcome = receive_all(socket, std::as_writable_bytes(std::span(answer.key)), deadline);
-    if (outcome == Transfer::done) outcome = receive_all(socket, answer.value, deadline);
+    if (outcome == Transfer::done) outcome = receive_value(socket, header->value_bytes, answer.value, deadline);
     if (outcome != Transfer::done) refuse(outcome, what);
     return answer;
 }

@@ -1,15 +1,31 @@
 #include "runtime/microbench/kernel_bench.hpp"
 
+#include <algorithm>
+
 #include "runtime/microbench/bench_tensor.hpp"
 
 namespace foreshard::runtime {
 
 namespace {
 
+/// Products of 4096 x 4096 take seconds on a processor.
+template <class Issue>
+Repeats fitting(const Device& device, const Repeats& repeats, const Issue& issue) {
+    constexpr std::chrono::milliseconds long_call{100};
+    if (device.runs_behind()) return repeats;
+    const auto begin = std::chrono::steady_clock::now();
+    issue();
+    const bool takes_long = std::chrono::steady_clock::now() - begin > long_call;
+    return takes_long ? Repeats{0, std::min(repeats.samples, 3), 1} : repeats;
+}
+
 class KernelBench {
 public:
-    KernelBench(Device& device, const BenchSizes& sizes)
-        : device_(device), sizes_(sizes), element_(static_cast<double>(element_bytes(device.type()))) {}
+    KernelBench(Device& device, const BenchSizes& sizes, const std::function<void()>& after_each)
+        : device_(device),
+          sizes_(sizes),
+          after_each_(after_each),
+          element_(static_cast<double>(element_bytes(device.type()))) {}
 
     std::vector<BenchRow> run();
 
@@ -18,7 +34,9 @@ private:
 
     template <class Issue>
     void add(const char* group, const char* op, const Shape& shape, double flops, double bytes, const Issue& issue) {
-        rows_.push_back({group, op, shape, flops, bytes, time_calls(device_, 0, sizes_.repeats, issue)});
+        const Repeats repeats = fitting(device_, sizes_.repeats, issue);
+        rows_.push_back({group, op, shape, flops, bytes, time_calls(device_, 0, repeats, issue)});
+        after_each_();
     }
     BenchTensor random(std::int64_t rows, std::int64_t columns) { return {device_, rows, columns, device_.type()}; }
     BenchTensor state(std::int64_t rows, std::int64_t columns) {
@@ -34,6 +52,7 @@ private:
 
     Device& device_;
     const BenchSizes& sizes_;
+    const std::function<void()>& after_each_;
     double element_;
     std::vector<BenchRow> rows_;
 };
@@ -186,8 +205,8 @@ std::vector<BenchRow> KernelBench::run() {
 
 }  // namespace
 
-std::vector<BenchRow> bench_kernels(Device& device, const BenchSizes& sizes) {
-    return KernelBench(device, sizes).run();
+std::vector<BenchRow> bench_kernels(Device& device, const BenchSizes& sizes, const std::function<void()>& after_each) {
+    return KernelBench(device, sizes, after_each).run();
 }
 
 }  // namespace foreshard::runtime

@@ -70,14 +70,15 @@ CommunicatorSet::~CommunicatorSet() {
     const std::lock_guard<std::mutex> held(mutex_);
     if (aborted_) return;
     // All ranks of a host come to this in the same order; a rank that is lost must not keep the others.
-    constexpr std::chrono::seconds patience{10};
+    const auto deadline = Clock::now() + std::chrono::seconds(10);
     std::vector<ncclComm_t> handles;
     handles.reserve(mine_.size() + 1);
     for (const auto& [name, handle] : mine_) handles.push_back(handle);
     if (world_ != nullptr) handles.push_back(world_);
     for (const ncclComm_t handle : handles) ncclCommFinalize(handle);
     for (const ncclComm_t handle : handles) {
-        const bool ended = await_issue(handle, patience, [] {}) == ncclSuccess;
+        const auto ask = [handle] { return state_of(handle); };
+        const bool ended = await_issue(ask, deadline - Clock::now(), [] {}) == ncclSuccess;
         if (ended) {
             ncclCommDestroy(handle);
         } else {
@@ -87,7 +88,9 @@ CommunicatorSet::~CommunicatorSet() {
 }
 
 void CommunicatorSet::settle(ncclComm_t made, ncclResult_t status, const std::string& what) {
-    if (status == ncclSuccess || status == ncclInProgress) status = await_issue(made, timeout_, poll_);
+    if (status == ncclSuccess || status == ncclInProgress) {
+        status = await_issue([made] { return state_of(made); }, timeout_, poll_);
+    }
     if (status == ncclSuccess) return;
     if (status == ncclInProgress) {
         throw TransportError(rank_, fmt::format("rank {}: {} was not made within {:g} s: not all ranks came. Do all "
@@ -103,15 +106,18 @@ ncclComm_t CommunicatorSet::find(const Communicator& communicator) const {
     return found->second;
 }
 
+ncclResult_t CommunicatorSet::state(ncclComm_t communicator) {
+    const std::lock_guard<std::mutex> held(mutex_);
+    return aborted_ ? ncclRemoteError : state_of(communicator);
+}
+
 std::string CommunicatorSet::asynchronous_error() {
     const std::lock_guard<std::mutex> held(mutex_);
     if (aborted_) return "";
     for (const auto& [name, handle] : mine_) {
-        ncclResult_t state = ncclSuccess;
-        const ncclResult_t asked = ncclCommGetAsyncError(handle, &state);
-        if (asked != ncclSuccess) state = asked;
-        if (state == ncclSuccess || state == ncclInProgress) continue;
-        return fmt::format("{} on {}", error_text(state, handle), to_string(name));
+        const ncclResult_t found = state_of(handle);
+        if (found == ncclSuccess || found == ncclInProgress) continue;
+        return fmt::format("{} on {}", error_text(found, handle), to_string(name));
     }
     return "";
 }

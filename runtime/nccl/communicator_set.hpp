@@ -30,6 +30,9 @@ public:
     /// This rank's, in the order of the list; the world is not among them.
     const std::vector<std::pair<Communicator, ncclComm_t>>& mine() const { return mine_; }
 
+    /// How far one of them is; an aborted one has failed. From any thread, also while another aborts.
+    ncclResult_t state(ncclComm_t communicator);
+
     /// The first error that NCCL found by itself; empty for none, and after abort.
     std::string asynchronous_error();
     /// Makes kernels that wait for other ranks end. May be called from any thread, once or more.

@@ -60,16 +60,20 @@ std::string error_text(ncclResult_t status, ncclComm_t communicator) {
     return fmt::format("NCCL: {} ({})", ncclGetErrorString(status), last == nullptr ? "no more is known" : last);
 }
 
-ncclResult_t await_issue(ncclComm_t communicator, std::chrono::duration<double> timeout,
+ncclResult_t state_of(ncclComm_t communicator) {
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t asked = ncclCommGetAsyncError(communicator, &state);
+    return asked == ncclSuccess ? state : asked;
+}
+
+ncclResult_t await_issue(const std::function<ncclResult_t()>& state, std::chrono::duration<double> timeout,
                          const std::function<void()>& poll) {
     constexpr int quick_looks = 200;  // mostly it is a matter of microseconds
     constexpr std::chrono::microseconds pause{100};
     const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
     for (int look = 0;; ++look) {
-        ncclResult_t state = ncclSuccess;
-        const ncclResult_t asked = ncclCommGetAsyncError(communicator, &state);
-        if (asked != ncclSuccess) return asked;
-        if (state != ncclInProgress || Clock::now() > deadline) return state;
+        const ncclResult_t now = state();
+        if (now != ncclInProgress || Clock::now() > deadline) return now;
         poll();
         if (look > quick_looks) std::this_thread::sleep_for(pause);
     }

@@ -19,10 +19,14 @@ ncclResult_t hand_over(const CommCall& call, ncclComm_t communicator, cudaStream
 /// What the communicator says went wrong: NCCL's name of the error and its last message.
 std::string error_text(ncclResult_t status, ncclComm_t communicator);
 
+/// How far a communicator is.
+ncclResult_t state_of(ncclComm_t communicator);
+
 /// Waits on the host until what was handed over has been issued; not for the device.
+/// @param state asks how far the communicator is
 /// @param poll is called between looks; may throw
 /// @returns ncclInProgress when it had not been issued within `timeout`
-ncclResult_t await_issue(ncclComm_t communicator, std::chrono::duration<double> timeout,
+ncclResult_t await_issue(const std::function<ncclResult_t()>& state, std::chrono::duration<double> timeout,
                          const std::function<void()>& poll);
 
 }  // namespace foreshard::runtime::nccl

@@ -32,11 +32,22 @@ NcclTransport::NcclTransport(Transport& control, CommunicatorSet& communicators,
       queue_(std::move(queue)) {}
 
 void NcclTransport::throw_failure() {
-    if (const auto failure = watchdog_.failure()) throw TransportError(failure->rank, failure->reason);
+    const auto failure = watchdog_.failure();
+    if (!failure) return;
+    leave_group();
+    throw TransportError(failure->rank, failure->reason);
+}
+
+/// NCCL puts off what is called inside a group to its end, aborts as well.
+void NcclTransport::leave_group() {
+    if (!in_group()) return;
+    grouping_ = std::thread::id();
+    ncclGroupEnd();
 }
 
 void NcclTransport::refuse(const std::string& what, ncclResult_t status, ncclComm_t communicator) {
     throw_failure();  // an aborted communicator fails as well; the reason is what counts
+    leave_group();
     const std::string reason =
         status == ncclInProgress
             ? fmt::format("rank {}: {} was not issued within {:g} s", rank(), what, timeout_.count())
@@ -49,7 +60,7 @@ Met NcclTransport::issue(const Communicator& name, const std::vector<CommCall>& 
     throw_failure();
     const ncclComm_t communicator = communicators_.find(name);
     const cuda::Queue queue = queue_();
-    const bool own_group = calls.size() > 1 && !in_group_;
+    const bool own_group = calls.size() > 1 && !in_group();
     if (own_group) begin_group();
     for (const CommCall& call : calls) {
         const ncclResult_t status = hand_over(call, communicator, queue);
@@ -58,7 +69,7 @@ Met NcclTransport::issue(const Communicator& name, const std::vector<CommCall>& 
     pending_.push_back({communicator, queue, describe(name, calls.front())});
     if (own_group) {
         end_group();
-    } else if (!in_group_) {
+    } else if (!in_group()) {
         settle();
     }
     return {Clock::now()};
@@ -67,7 +78,8 @@ Met NcclTransport::issue(const Communicator& name, const std::vector<CommCall>& 
 /// Until NCCL has put everything on the streams; nothing else may be enqueued on them before.
 void NcclTransport::settle() {
     for (const Pending& pending : pending_) {
-        const ncclResult_t state = await_issue(pending.communicator, timeout_, [this] { throw_failure(); });
+        const auto ask = [&] { return communicators_.state(pending.communicator); };
+        const ncclResult_t state = await_issue(ask, timeout_, [this] { throw_failure(); });
         if (state != ncclSuccess) refuse(pending.call, state, pending.communicator);
     }
     for (const Pending& pending : pending_) watchdog_.watch(pending.queue, pending.call);
@@ -76,11 +88,11 @@ void NcclTransport::settle() {
 
 void NcclTransport::begin_group() {
     check(ncclGroupStart(), "ncclGroupStart");
-    in_group_ = true;
+    grouping_ = std::this_thread::get_id();
 }
 
 void NcclTransport::end_group() {
-    in_group_ = false;
+    grouping_ = std::thread::id();
     const ncclResult_t status = ncclGroupEnd();
     if (status != ncclSuccess && status != ncclInProgress) {
         refuse("a group of calls", status, pending_.empty() ? nullptr : pending_.front().communicator);
@@ -132,11 +144,18 @@ Met NcclTransport::reduce_scatter(Channel channel, std::span<const int> group, E
                  reduce_scatter_calls(all, mine, static_cast<int>(group.size()), place_in(group, rank())));
 }
 
+Met NcclTransport::broadcast(Channel channel, std::span<const int> group, int root, Elements data) {
+    if (channel == control_channel) return control_.broadcast(channel, group, root, data);
+    if (group.size() == 1) return {Clock::now()};
+    return issue(group_communicator(channel, group), {broadcast_call(data, place_in(group, root))});
+}
+
 Met NcclTransport::barrier(Channel channel, std::span<const int> group) {
     return control_.barrier(channel, group);
 }
 
 void NcclTransport::abort(const std::string& reason) {
+    leave_group();
     watchdog_.fail({rank(), reason});
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <thread>
 
 #include "runtime/comm/comm_call.hpp"
 #include "runtime/cuda/queue.hpp"
@@ -26,6 +28,7 @@ public:
     Met all_reduce(Channel channel, std::span<const int> group, Elements data, Reduction reduction) override;
     Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine, Elements all) override;
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override;
+    Met broadcast(Channel channel, std::span<const int> group, int root, Elements data) override;
     Met barrier(Channel channel, std::span<const int> group) override;
     void begin_group() override;
     void end_group() override;
@@ -46,6 +49,8 @@ private:
     void copy_own(std::span<const std::byte> from, std::span<std::byte> to);
     void settle();
     void throw_failure();
+    bool in_group() const { return grouping_ == std::this_thread::get_id(); }
+    void leave_group();
     [[noreturn]] void refuse(const std::string& what, ncclResult_t status, ncclComm_t communicator);
 
     Transport& control_;
@@ -53,7 +58,7 @@ private:
     Watchdog& watchdog_;
     std::chrono::duration<double> timeout_;
     CurrentQueue queue_;
-    bool in_group_ = false;
+    std::atomic<std::thread::id> grouping_ = std::thread::id();  ///< groups are the thread's that begins them
     std::vector<Pending> pending_;
 };
 

@@ -42,7 +42,7 @@ OrderedJson ranks_json(const Measurement& measurement) {
     return ranks;
 }
 
-OrderedJson tasks_json(const Plan& plan, const Measurement& measurement) {
+OrderedJson tasks_json(const Plan& plan, const Measurement& measurement, const Timeline& shown) {
     OrderedJson tasks = OrderedJson::array();
     for (const TaskMeasure& task : measurement.tasks) {
         const Stream& stream = plan.graph.stream_of(task.task);
@@ -52,7 +52,9 @@ OrderedJson tasks_json(const Plan& plan, const Measurement& measurement) {
                              {"step", plan.graph.tasks[static_cast<std::size_t>(task.task)].step},
                              {"median_ms", task.duration.median_ms},
                              {"p10_ms", task.duration.p10_ms},
-                             {"p90_ms", task.duration.p90_ms}};
+                             {"p90_ms", task.duration.p90_ms},
+                             {"start_ms", to_milliseconds(shown.start[static_cast<std::size_t>(task.task)])},
+                             {"end_ms", to_milliseconds(shown.end[static_cast<std::size_t>(task.task)])}};
         if (plan.graph.tasks[static_cast<std::size_t>(task.task)].comm >= 0) entry["waiting_ms"] = task.wait_ms;
         tasks.push_back(std::move(entry));
     }
@@ -98,7 +100,7 @@ OrderedJson measured_json(const RunReport& run) {
         json["instrumented_over_uninstrumented_ratio"] = measurement.step.median_ms / measurement.plain.median_ms;
     }
     json["ranks"] = ranks_json(measurement);
-    json["tasks"] = tasks_json(run.plan, measurement);
+    json["tasks"] = tasks_json(run.plan, measurement, timeline_of(run.plan, run.outcome, measurement.timeline_run));
     add_op_measurement(measure_ops(run.plan, run.outcome), json);
     json["stage_times"] = to_json(stage_times_of(run.plan, run.outcome));
     json["environment"] = environment_json(run.environment);

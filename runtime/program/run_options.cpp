@@ -9,6 +9,7 @@
 #include "runtime/gpu.hpp"
 #include "runtime/supported.hpp"
 #include "sim/error.hpp"
+#include "sim/spec/catalogue.hpp"
 
 namespace foreshard::runtime {
 
@@ -232,6 +233,22 @@ void add_run_flags(CLI::App& app, RunOptions& options) {
         ->type_name("FILE");
 }
 
+namespace {
+
+/// The flag's profile, else the job file's where it is one of the runtime's own, else foreshard.
+void choose_software(cli::JobFlags& flags, std::vector<std::string>& assumed) {
+    if (flags.request.software) return;
+    if (flags.job_file) {
+        const std::optional<NameOr<SoftwareProfile>> named = load_job_request(*flags.job_file).software;
+        const auto* name = named ? std::get_if<std::string>(&*named) : nullptr;
+        if (name != nullptr && is_own_profile(*name)) return;
+    }
+    flags.request.software = std::string("foreshard");
+    assumed.emplace_back("software: foreshard, the runtime's own profile");
+}
+
+}  // namespace
+
 Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
     check_backend(options);
     cli::JobFlags flags = options.job;
@@ -240,10 +257,7 @@ Job runnable_job(const RunOptions& options, const ClusterSpec& machine) {
         flags.request.cluster = machine;
         assumed.emplace_back("cluster: this machine, whose peak rate is nominal (cores x clock x 32)");
     }
-    if (!flags.request.software) {
-        flags.request.software = std::string("foreshard");
-        assumed.emplace_back("software: foreshard, the runtime's own profile");
-    }
+    choose_software(flags, assumed);
     if (!flags.request.precision) {
         const auto precision = std::string(to_string(plan_precision(options.type)));
         flags.request.precision = precision;

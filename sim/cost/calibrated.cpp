@@ -107,7 +107,8 @@ CalibratedCost::Laws CalibratedCost::laws_of(const Job& job) {
     Laws laws;
     if (!laws_apply(job)) return laws;
     laws.calibration = job.calibration.get();
-    laws.host = shared_host(*job.calibration, std::min(job.gpus, job.cluster.gpus_per_node));
+    const double all = std::min(job.gpus, job.cluster.gpus_per_node);
+    laws.host = shared_host(*job.calibration, job.computing_ranks > 0.0 ? job.computing_ranks : all);
     if (job.calibration->machine.software == job.software.id) return laws;
     laws.gemm_factor = job.software.numbers.gemm_time_factor;
     laws.flash_factor = job.software.numbers.flash_time_factor;

@@ -10,7 +10,13 @@ StageCost StageCoster::compute(const StageContents& contents) const {
 }
 
 StageCost StageCoster::vocabulary_share() const {
-    return price(vocabulary_share_ops(job_, op_shapes(job_)), Seconds(0.0));
+    StageOps share = vocabulary_share_ops(job_, op_shapes(job_));
+    if (job_.software.structure.counts_buffers) {
+        // Lookups are tasks apart and hold up nobody.
+        share.blocks.front().forward.clear();
+        share.blocks.front().weight_grad.clear();
+    }
+    return price(share, Seconds(0.0));
 }
 
 StageCost StageCoster::price(const StageOps& stage, Seconds overhead) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "sim/cost/variation.hpp"
 #include "sim/engine/balance.hpp"
 #include "sim/engine/calibration_band.hpp"
+#include "sim/engine/computing_ranks.hpp"
 #include "sim/engine/data_parallel_times.hpp"
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/fluid.hpp"
@@ -20,6 +22,7 @@
 #include "sim/plan/expand.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/schedules.hpp"
+#include "sim/spec/calibration.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
 namespace foreshard {
@@ -314,6 +317,32 @@ void add_calibration(Evaluation& e) {
     for (std::string& note : calibration_notes(e.job, e.graph)) e.report.assumptions.push_back(std::move(note));
 }
 
+/// True until it is known how many ranks of a host compute at a time.
+bool ranks_disturb(const Job& job) {
+    return laws_apply(job) && !job.calibration->shared_host.empty() && !job.stage_times && job.computing_ranks == 0.0 &&
+           std::min(job.gpus, job.cluster.gpus_per_node) > 1;
+}
+
+/// How long ops take depends on how many ranks compute meanwhile, and that on how long they take: from all ranks on, a
+/// few rounds of both settle it.
+Job with_computing_ranks(Job job, const std::stop_token& stop) {
+    constexpr int most_rounds = 4;
+    constexpr double settled = 0.005;
+    const int host = std::min(job.gpus, job.cluster.gpus_per_node);
+    job.computing_ranks = host;
+    for (int round = 0; round < most_rounds; ++round) {
+        const Evaluation e = evaluate(job, stop);
+        const double found = std::min<double>(computing_ranks(e.graph, e.timeline), host);
+        const double moved = std::abs(found - job.computing_ranks);
+        job.computing_ranks = std::max(found, 1.0);
+        if (moved < settled * host) break;
+    }
+    job.assumptions.push_back(
+        fmt::format("calibration {}: while a rank computes, {:.2f} of the {} ranks of its host do", job.calibration->id,
+                    job.computing_ranks, host));
+    return job;
+}
+
 }  // namespace
 
 Schedule schedule_of(const Job& job) {
@@ -331,6 +360,7 @@ Evaluation evaluate(const Job& job, const std::stop_token& stop) {
     assert(check(job).empty());
     check_stop(stop);
     if (job.plan.balance) return evaluate_balanced(job, stop);
+    if (ranks_disturb(job)) return evaluate(with_computing_ranks(job, stop), stop);
     Evaluation e;
     e.job = job;
     e.schedule = schedule_of(job);

@@ -55,9 +55,9 @@ private:
         if (shape_.whole && shape_.split) return std::min(c.backward, both);
         return shape_.split ? both : c.backward;
     }
-    /// A blocking message holds its sender as long as it takes.
+    /// A blocking message holds its sender as long as it takes. Those of a fused pair leave together: left out.
     Picoseconds sends(std::size_t d, int stage) const {
-        if (!costs_.blocking) return 0;
+        if (!costs_.blocking || shape_.fused) return 0;
         const auto s = static_cast<std::size_t>(stage);
         const Picoseconds up = stage + 1 < shape_.stages ? costs_.hop[d][s] : 0;
         const Picoseconds down = stage > 0 ? costs_.hop[d][s - 1] : 0;
@@ -153,6 +153,7 @@ PipelineShape pipeline_shape(const Schedule& schedule) {
         for (const Action& action : list) {
             shape.whole |= action.pass == Pass::backward;
             shape.split |= action.pass == Pass::input_grad;
+            shape.fused |= action.fused_with_next;
         }
     }
     return shape;

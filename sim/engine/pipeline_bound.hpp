@@ -18,6 +18,7 @@ struct PipelineShape {
     std::vector<int> direction_microbatches;
     bool whole = false;  ///< some backward is one pass
     bool split = false;  ///< some backward is I and W
+    bool fused = false;  ///< some passes run in pairs, whose messages leave together
     std::optional<VocabularySplit> vocabulary = std::nullopt;
 };
 PipelineShape pipeline_shape(const Schedule& schedule);

@@ -36,7 +36,7 @@ public:
         out_.kernels = measured.kernels;
         out_.rejected = measured.rejected;
         out_.inputs = measured.inputs;
-        for (const OpPoint& point : measured.ops) ops_[point.op].push_back(point);
+        for (const OpPoint& point : measured.ops) take(point);
     }
 
     Calibration run() {
@@ -65,6 +65,7 @@ private:
         return each;
     }
 
+    void take(const OpPoint& point);
     void settle_slowdowns();
     void settle_once();
     void add_op(const std::vector<OpPoint>& points);
@@ -74,6 +75,7 @@ private:
     void add_device();
     void record(const std::string& group, const std::string& name, const std::string& amount,
                 const std::vector<Fitted>& points, const std::vector<Origin>& origins);
+    std::string file_of(const Origin& origin) const;
     void reject(const std::string& what, const Fitted& point, const Origin& origin);
 
     const Measurements& measured_;
@@ -81,6 +83,19 @@ private:
     std::map<std::string, std::vector<Fitted>> groups_;
     Calibration out_;
 };
+
+std::string CalibrationFit::file_of(const Origin& origin) const {
+    return measured_.inputs.empty() ? "" : measured_.inputs[static_cast<std::size_t>(origin.input)].file;
+}
+
+void CalibrationFit::take(const OpPoint& point) {
+    if (point.flops > 0.0 || point.bytes > 0.0) {
+        ops_[point.op].push_back(point);
+        return;
+    }
+    out_.rejected.push_back(
+        {file_of(point.origin), point.origin.row, point.op, point.time_us, 0.0, "neither FLOPs nor bytes are known"});
+}
 
 /// Where ops ran alone and beside others, laws of all points and the ratio of each number of ranks are settled in turn.
 /// Only whole numbers of ranks are fitted: points in between take what is interpolated.
@@ -115,9 +130,7 @@ void CalibrationFit::settle_once() {
 }
 
 void CalibrationFit::reject(const std::string& what, const Fitted& point, const Origin& origin) {
-    const std::string file =
-        measured_.inputs.empty() ? "" : measured_.inputs[static_cast<std::size_t>(origin.input)].file;
-    out_.rejected.push_back({file, origin.row, what, point.time, point.predicted,
+    out_.rejected.push_back({file_of(origin), origin.row, what, point.time, point.predicted,
                              fmt::format("{:.2f} times what the other points say (over four deviations and 20 %)",
                                          point.time / point.predicted)});
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -124,7 +125,28 @@ constexpr double large_weight = 4.0;
 constexpr double least_rows = 16.0;
 constexpr double least_sequence = 64.0;
 
+bool has_columns(const std::vector<std::string_view>& names, std::initializer_list<std::string_view> wanted) {
+    return std::all_of(wanted.begin(), wanted.end(), [&](std::string_view name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    });
+}
+
 }  // namespace
+
+KernelCsv kernel_csv_kind(const std::string& path) {
+    const std::string text = read_text_file(path, measured_file_limit_bytes);
+    for (std::string_view rest = text; !rest.empty();) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        const std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        if (line.empty() || line == "\r" || line.front() == '#') continue;
+        const std::vector<std::string_view> names = split(line, ',');
+        if (has_columns(names, {"m", "n", "k"})) return KernelCsv::gemm;
+        if (has_columns(names, {"batch", "seq", "heads", "head_dim"})) return KernelCsv::attention;
+        break;
+    }
+    return KernelCsv::none;
+}
 
 KernelMeasurements read_gemm_csv(const std::string& path) {
     const NumberTable table(path);

@@ -13,6 +13,11 @@ struct KernelMeasurements {
     std::vector<RatePoint> points;
 };
 
+enum class KernelCsv : unsigned char { none, gemm, attention };
+
+/// What a file holds, by the columns that its first line without '#' names. @throws UnreadableFile
+KernelCsv kernel_csv_kind(const std::string& path);
+
 /// Columns m, n, k and time_us or tflops, others are ignored. Rows with m below 16 and rows that probe the step behind
 /// a multiple of 16 (m = 129 where 128 was measured too) are left out. @throws UnreadableFile, InputError
 KernelMeasurements read_gemm_csv(const std::string& path);

@@ -16,7 +16,7 @@ namespace foreshard {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
-using Vector = Eigen::VectorXd;
+using Column = Eigen::VectorXd;
 using Coefficients = Eigen::Matrix<double, law_terms, 1>;
 
 constexpr double huber_scales = 1.345;  ///< 95 % efficient for normal errors
@@ -48,15 +48,15 @@ Matrix take(const Matrix& all, const std::vector<int>& columns) {
 }
 
 /// Least squares over some of the columns; none when a coefficient is negative or not determined.
-std::optional<Solution> solve_subset(const Matrix& rows, const Vector& target, unsigned subset) {
+std::optional<Solution> solve_subset(const Matrix& rows, const Column& target, unsigned subset) {
     const std::vector<int> columns = columns_of(subset);
     Matrix some = take(rows, columns);
-    const Vector length = some.colwise().norm();
+    const Column length = some.colwise().norm();
     if (length.minCoeff() <= 0.0) return std::nullopt;
     some.array().rowwise() /= length.transpose().array();
     const Eigen::ColPivHouseholderQR<Matrix> qr(some);
     if (qr.rank() < some.cols()) return std::nullopt;
-    const Vector found = qr.solve(target).cwiseQuotient(length);
+    const Column found = qr.solve(target).cwiseQuotient(length);
     if (found.minCoeff() < 0.0) return std::nullopt;
     Solution solution;
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -75,7 +75,7 @@ double criterion(const Solution& solution, double points, bool fewest_terms) {
 
 /// The best solution that is not negative is the plain one over some subset of the terms. There is always one: a single
 /// term that is needed.
-Solution solve(const Matrix& rows, const Vector& target, const LawOptions& options) {
+Solution solve(const Matrix& rows, const Column& target, const LawOptions& options) {
     Solution best;
     double least = std::numeric_limits<double>::infinity();
     for (unsigned subset = 1; subset < 1U << law_terms; ++subset) {
@@ -90,7 +90,7 @@ Solution solve(const Matrix& rows, const Vector& target, const LawOptions& optio
     return best;
 }
 
-double scale_of(const Vector& errors) {
+double scale_of(const Column& errors) {
     return std::max(robust_deviation(std::vector<double>(errors.data(), errors.data() + errors.size())), least_scale);
 }
 
@@ -113,45 +113,45 @@ Matrix matrix_of(std::span<const LawPoint> points) {
     return terms;
 }
 
-Vector times_of(std::span<const LawPoint> points) {
-    Vector times(static_cast<Eigen::Index>(points.size()));
+Column times_of(std::span<const LawPoint> points) {
+    Column times(static_cast<Eigen::Index>(points.size()));
     for (std::size_t i = 0; i < points.size(); ++i) times(static_cast<Eigen::Index>(i)) = points[i].time;
     return times;
 }
 
-Vector predictions(const Matrix& terms, const Coefficients& coefficients) {
+Column predictions(const Matrix& terms, const Coefficients& coefficients) {
     return (terms * coefficients).cwiseMax(std::numeric_limits<double>::min());
 }
 
 /// Log times of measured over predicted.
-Vector log_errors(const Matrix& terms, const Vector& times, const Coefficients& coefficients) {
+Column log_errors(const Matrix& terms, const Column& times, const Coefficients& coefficients) {
     return (times.array() / predictions(terms, coefficients).array()).log().matrix();
 }
 
 /// One step of Gauss and Newton towards the least weighted squares of log times.
-Coefficients log_step(const Matrix& terms, const Coefficients& now, const Vector& errors, const Vector& weights,
+Coefficients log_step(const Matrix& terms, const Coefficients& now, const Column& errors, const Column& weights,
                       const LawOptions& options) {
-    const Vector predicted = predictions(terms, now);
-    const Vector root = weights.cwiseSqrt();
+    const Column predicted = predictions(terms, now);
+    const Column root = weights.cwiseSqrt();
     const Matrix rows = (root.cwiseQuotient(predicted)).asDiagonal() * terms;
-    const Vector target = root.array() * (1.0 + errors.array().cwiseMax(-longest_step).cwiseMin(longest_step));
+    const Column target = root.array() * (1.0 + errors.array().cwiseMax(-longest_step).cwiseMin(longest_step));
     const Solution found = solve(rows, target, options);
     return found.terms > 0 ? found.coefficients : now;
 }
 
 /// A law that outliers do not move.
-Coefficients robust_law(const Matrix& terms, const Vector& times, LawOptions options) {
+Coefficients robust_law(const Matrix& terms, const Column& times, LawOptions options) {
     constexpr int huber_rounds = 30;
     constexpr int most_rounds = 50;
     constexpr double settled = 1e-9;
     options.fewest_terms = false;
     Coefficients now =
-        solve(times.cwiseInverse().asDiagonal() * terms, Vector::Ones(times.size()), options).coefficients;
+        solve(times.cwiseInverse().asDiagonal() * terms, Column::Ones(times.size()), options).coefficients;
     for (int round = 0; round < most_rounds; ++round) {
-        const Vector errors = log_errors(terms, times, now);
+        const Column errors = log_errors(terms, times, now);
         const double scale = scale_of(errors);
         const auto weight = round < huber_rounds ? huber_weight : tukey_weight;
-        const Vector weights = errors.unaryExpr([&](double error) { return weight(std::abs(error) / scale); });
+        const Column weights = errors.unaryExpr([&](double error) { return weight(std::abs(error) / scale); });
         const Coefficients next = log_step(terms, now, errors, weights, options);
         const bool same = (next - now).cwiseAbs().maxCoeff() <= settled * next.cwiseAbs().maxCoeff();
         now = next;
@@ -163,11 +163,11 @@ Coefficients robust_law(const Matrix& terms, const Vector& times, LawOptions opt
 }
 
 /// Of each point, the median error of the four whose predicted times are nearest, two on each side.
-std::vector<double> errors_around(const Vector& errors, const Vector& predicted) {
+std::vector<double> errors_around(const Column& errors, const Column& predicted) {
     constexpr std::size_t each_side = 2;
     std::vector<std::size_t> order(static_cast<std::size_t>(errors.size()));
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto at = [](const Vector& values, std::size_t i) { return values(static_cast<Eigen::Index>(i)); };
+    const auto at = [](const Column& values, std::size_t i) { return values(static_cast<Eigen::Index>(i)); };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return at(predicted, a) < at(predicted, b); });
     std::vector<double> around(order.size(), 0.0);
@@ -181,9 +181,9 @@ std::vector<double> errors_around(const Vector& errors, const Vector& predicted)
     return around;
 }
 
-std::vector<bool> outliers(const Matrix& terms, const Vector& times, const LawOptions& options) {
+std::vector<bool> outliers(const Matrix& terms, const Column& times, const LawOptions& options) {
     const Coefficients law = robust_law(terms, times, options);
-    const Vector errors = log_errors(terms, times, law);
+    const Column errors = log_errors(terms, times, law);
     const std::vector<double> around = errors_around(errors, predictions(terms, law));
     const double limit = std::max(reject_scales * scale_of(errors), reject_least);
     std::vector<bool> rejected(static_cast<std::size_t>(times.size()));
@@ -199,13 +199,13 @@ std::vector<bool> outliers(const Matrix& terms, const Vector& times, const LawOp
 }
 
 /// How much each kept point pulls its own prediction: the diagonal of the hat matrix.
-Vector leverages(const Matrix& rows, const Coefficients& coefficients) {
+Column leverages(const Matrix& rows, const Coefficients& coefficients) {
     unsigned subset = 0;
     for (unsigned term = 0; term < law_terms; ++term) {
         if (coefficients(term) > 0.0) subset |= 1U << term;
     }
     Matrix used = take(rows, columns_of(subset));
-    const Vector length = used.colwise().norm();
+    const Column length = used.colwise().norm();
     used.array().rowwise() /= length.transpose().array();
     const Matrix q = Eigen::HouseholderQR<Matrix>(used).householderQ() * Matrix::Identity(used.rows(), used.cols());
     return q.rowwise().squaredNorm();
@@ -214,7 +214,7 @@ Vector leverages(const Matrix& rows, const Coefficients& coefficients) {
 void add_fresh_ratios(const Matrix& rows, const std::vector<std::size_t>& kept, const Coefficients& coefficients,
                       LawFit& fit) {
     constexpr double nothing_left = 1e-9;
-    const Vector pull = leverages(rows, coefficients);
+    const Column pull = leverages(rows, coefficients);
     for (std::size_t i = 0; i < kept.size(); ++i) {
         const auto row = static_cast<Eigen::Index>(i);
         const double relative = rows.row(row).dot(coefficients);  // predicted over measured
@@ -233,7 +233,7 @@ double LawFit::time(const std::array<double, law_terms>& terms) const {
 
 LawFit fit_law(std::span<const LawPoint> points, const LawOptions& options) {
     const Matrix terms = matrix_of(points);
-    const Vector times = times_of(points);
+    const Column times = times_of(points);
     LawFit fit;
     fit.rejected = options.outliers.empty() ? outliers(terms, times, options) : options.outliers;
     std::vector<std::size_t> kept;
@@ -245,7 +245,7 @@ LawFit fit_law(std::span<const LawPoint> points, const LawOptions& options) {
         const auto from = static_cast<Eigen::Index>(kept[i]);
         rows.row(static_cast<Eigen::Index>(i)) = terms.row(from) / times(from);
     }
-    const Coefficients found = solve(rows, Vector::Ones(rows.rows()), options).coefficients;
+    const Coefficients found = solve(rows, Column::Ones(rows.rows()), options).coefficients;
     for (std::size_t k = 0; k < law_terms; ++k) fit.coefficients[k] = found(static_cast<Eigen::Index>(k));
     for (const LawPoint& point : points) fit.predicted.push_back(fit.time(point.terms));
     for (std::size_t i = 0; i < points.size(); ++i) fit.fresh_ratio.push_back(points[i].time / fit.predicted[i]);

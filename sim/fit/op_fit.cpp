@@ -15,6 +15,8 @@ namespace {
 
 constexpr double reference = 1e6;  ///< amounts are counted in millions, so that all terms are of one size
 constexpr std::size_t table_amounts = 10;
+constexpr std::size_t wide_amounts = 4;  ///< are enough where they span this ratio: a cache ends somewhere between
+constexpr double wide_span = 100.0;
 constexpr std::size_t table_nodes = 24;
 constexpr double table_above_pct = 8.0;
 
@@ -100,7 +102,8 @@ bool wants_table(const std::vector<OpPoint>& points, const FittedOp& fit) {
     if (!one_rate || !of_amount) return false;
     std::set<double> amounts;
     for (const OpPoint& point : points) amounts.insert(amount_of(point));
-    return amounts.size() >= table_amounts && residual_of("", "", fit.points).p90_abs_pct > table_above_pct;
+    const bool wide = amounts.size() >= wide_amounts && *amounts.rbegin() >= wide_span * *amounts.begin();
+    return (wide || amounts.size() >= table_amounts) && residual_of("", "", fit.points).p90_abs_pct > table_above_pct;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "sim/plan/data_parallel/shard_buffers.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
+#include "sim/plan/pass_buffers.hpp"
 
 /// Sources of the constants: torch max-allocated figures of 162 vocabulary-parallel and 84 zero-bubble runs
 /// (sail-sg/VocabularyParallelism, arXiv 2411.05288; sail-sg/zero-bubble-pipeline-parallelism, arXiv 2401.10241),
@@ -67,9 +68,11 @@ int bucket_copy_bytes(const Job& job) {
     return torch && replicated && job.plan.dp > 1 ? gradient_bytes(job) : 0;
 }
 
-/// FSDP keeps shards in fp32, whatever it gathers (16 bytes); ZeRO keeps 16-bit weights beside fp32 copies.
+/// FSDP keeps shards in fp32, whatever it gathers (16 bytes); ZeRO, and the project's own runtime, keep 16-bit weights
+/// beside fp32 copies.
 BytesPerParameter bytes_per_parameter(const Job& job) {
-    if (activation_bytes(job.plan.precision) == 4 || is_fsdp(job.plan.data_parallel)) {
+    const bool wide_shards = is_fsdp(job.plan.data_parallel) && !job.software.structure.counts_buffers;
+    if (activation_bytes(job.plan.precision) == 4 || wide_shards) {
         return {4, 4, 8, bucket_copy_bytes(job)};
     }
     const ProfileStructure& structure = job.software.structure;
@@ -102,6 +105,66 @@ StateBytes states_of(const Job& job, const TaskGraph& graph, std::size_t rank) {
     return states;
 }
 
+/// s b h of the rank's share, scaled from 2-byte elements to the precision's.
+ByteCount shard_units(const OpShapes& shapes) {
+    return shapes.shard_tokens * shapes.hidden * shapes.element / 2;
+}
+
+/// Vocabulary turns stand between the passes of a rank, and what they share outlives each.
+ByteCount vocabulary_working_set(const OpShapes& shapes) {
+    const auto logits = static_cast<double>(shapes.tokens * shapes.vocab);
+    return (pass_working_units + vocabulary_working_units) * shard_units(shapes) +
+           static_cast<ByteCount>(share_bytes_per_logit * logits);
+}
+
+/// Logits and their gradients beyond the fp32 softmax that is counted as saved.
+ByteCount loss_working_set(const Job& job, const OpShapes& shapes) {
+    const double beyond = std::max(job.software.structure.logits_bytes_per_element - 4.0, 0.0);
+    return static_cast<ByteCount>(beyond * static_cast<double>(shapes.tokens * shapes.vocab));
+}
+
+/// What recomputation rebuilds at a time, and the gradients of scores and of the layer while it runs.
+ByteCount recompute_set(const Job& job, const OpShapes& shapes, ByteCount largest) {
+    const bool unfused = job.software.structure.attention != AttentionKernel::flash;
+    const ByteCount scores =
+        unfused ? shapes.micro_batch * shapes.heads * shapes.seq * (shapes.tokens / shapes.micro_batch) : 0;
+    if (job.plan.recompute == Recompute::none) return 0;
+    if (job.plan.recompute == Recompute::selective) {
+        const ByteCount kept = job.software.structure.saves_dropout_masks ? 5 : 4;
+        return (kept + 4) * scores;
+    }
+    if (largest == 0) return 0;
+    const ByteCount full = shapes.tokens * shapes.hidden * shapes.element / 2;
+    return largest + 4 * scores + 4 * shard_units(shapes) + 8 * full / job.plan.tp;
+}
+
+/// Dense weight gradient of the embedding table in 16 bits, and the gradient of its output.
+ByteCount embedding_gradient(const OpShapes& shapes) {
+    return shapes.element * shapes.vocab * shapes.hidden + 2 * shard_units(shapes);
+}
+
+PassContents contents_of(const Job& job, const StageOps& stage, const Work& work) {
+    const std::vector<Unit> units = stage_units(stage);
+    PassContents contents;
+    for (std::int32_t u = work.first_unit; u < work.first_unit + work.units; ++u) {
+        const OpBlock& block = stage.blocks[static_cast<std::size_t>(units[static_cast<std::size_t>(u)].block)];
+        contents.saved += block.saved;
+        contents.until_weight_grad += kept_until_weight_grad(job, block);
+        contents.largest_working_set = std::max(contents.largest_working_set, block.working_set);
+        contents.embedding |= block.kind == BlockKind::embedding;
+        contents.head |= block.kind == BlockKind::head;
+    }
+    return contents;
+}
+
+ByteCount sum(const std::vector<NamedBytes>& parts) {
+    ByteCount total = 0;
+    for (const NamedBytes& part : parts) total += part.bytes;
+    return total;
+}
+
+}  // namespace
+
 /// sail WeightGradStore keeps input and output gradient of every linear layer: 32 sbh a layer, M_W of arXiv 2401.10241.
 /// A fully recomputed layer is rebuilt for W and keeps its input only.
 ByteCount kept_until_weight_grad(const Job& job, const OpBlock& block) {
@@ -109,99 +172,39 @@ ByteCount kept_until_weight_grad(const Job& job, const OpBlock& block) {
     return rebuilds ? block.saved : block.weight_grad_inputs();
 }
 
-class PassSizes {
-public:
-    PassSizes(const Job& job, const TaskGraph& graph) : job_(job), graph_(graph), shapes_(op_shapes(job)) {}
-
-    PassBuffers of(const Work& work) const {
-        const StageOps& stage = graph_.stages[static_cast<std::size_t>(work.stage)];
-        const std::vector<const OpBlock*> part = blocks_of(stage, work);
-        ByteCount saved = 0;
-        for (const OpBlock* block : part) saved += block->saved;
-        PassBuffers sizes;
-        ByteCount until_w = 0;
-        for (const OpBlock* block : part) until_w += kept_until_weight_grad(job_, *block);
-        if (work.pass == Pass::forward) sizes.acquired = saved;
-        if (work.pass == Pass::backward) sizes.released = saved;
-        if (work.pass == Pass::input_grad) {
-            // Output gradients are new; where little else was saved, I leaves more than it found.
-            sizes.acquired = std::max(until_w - saved, ByteCount{0});
-            sizes.released = std::max(saved - until_w, ByteCount{0});
-        }
-        if (work.pass == Pass::weight_grad) sizes.released = until_w;
-        sizes.transient = std::max(pass_working_units * shard_units(), loss_working_set(part));
-        if (vocabulary_shares(job_.plan) > 1) sizes.transient = vocabulary_working_set();
-        const bool rebuilds = work.pass == Pass::weight_grad && job_.plan.recompute == Recompute::full;
-        if (work.pass == Pass::backward || work.pass == Pass::input_grad || rebuilds) {
-            sizes.transient += recompute_set(part);
-        }
-        sizes.transient += job_.stage_times ? 0 : unattributed;
-        if (work.pass == Pass::backward || work.pass == Pass::weight_grad) sizes.tail = embedding_gradient(part);
-        return sizes;
+PassBuffers pass_buffers(const Job& job, const OpShapes& shapes, const PassContents& contents, Pass pass) {
+    PassBuffers sizes;
+    const ByteCount saved = contents.saved;
+    const ByteCount until_w = contents.until_weight_grad;
+    if (pass == Pass::forward) sizes.acquired = saved;
+    if (pass == Pass::backward) sizes.released = saved;
+    if (pass == Pass::input_grad) {
+        // Output gradients are new; where little else was saved, I leaves more than it found.
+        sizes.acquired = std::max(until_w - saved, ByteCount{0});
+        sizes.released = std::max(saved - until_w, ByteCount{0});
     }
-
-private:
-    /// s b h of the rank's share, scaled from 2-byte elements to the precision's.
-    ByteCount shard_units() const { return shapes_.shard_tokens * shapes_.hidden * shapes_.element / 2; }
-
-    using Part = std::vector<const OpBlock*>;  ///< one entry a unit
-
-    static Part blocks_of(const StageOps& stage, const Work& work) {
-        const std::vector<Unit> units = stage_units(stage);
-        Part part;
-        for (std::int32_t u = work.first_unit; u < work.first_unit + work.units; ++u) {
-            part.push_back(&stage.blocks[static_cast<std::size_t>(units[static_cast<std::size_t>(u)].block)]);
-        }
-        return part;
+    if (pass == Pass::weight_grad) sizes.released = until_w;
+    const bool shared = vocabulary_shares(job.plan) > 1;
+    sizes.transient =
+        std::max(pass_working_units * shard_units(shapes), contents.head ? loss_working_set(job, shapes) : 0);
+    if (shared) sizes.transient = vocabulary_working_set(shapes);
+    const bool rebuilds = pass == Pass::weight_grad && job.plan.recompute == Recompute::full;
+    if (pass == Pass::backward || pass == Pass::input_grad || rebuilds) {
+        sizes.transient += recompute_set(job, shapes, contents.largest_working_set);
     }
+    sizes.transient += job.stage_times ? 0 : unattributed;
+    const bool finishes = pass == Pass::backward || pass == Pass::weight_grad;
+    if (finishes && contents.embedding && !shared) sizes.tail = embedding_gradient(shapes);
+    return sizes;
+}
 
-    static bool has(const Part& part, BlockKind kind) {
-        return std::any_of(part.begin(), part.end(), [&](const OpBlock* block) { return block->kind == kind; });
-    }
-
-    /// Vocabulary turns stand between the passes of a rank, and what they share outlives each.
-    ByteCount vocabulary_working_set() const {
-        const auto logits = static_cast<double>(shapes_.tokens * shapes_.vocab);
-        return (pass_working_units + vocabulary_working_units) * shard_units() +
-               static_cast<ByteCount>(share_bytes_per_logit * logits);
-    }
-
-    /// Logits and their gradients beyond the fp32 softmax that is counted as saved.
-    ByteCount loss_working_set(const Part& part) const {
-        if (!has(part, BlockKind::head)) return 0;
-        const double beyond = std::max(job_.software.structure.logits_bytes_per_element - 4.0, 0.0);
-        return static_cast<ByteCount>(beyond * static_cast<double>(shapes_.tokens * shapes_.vocab));
-    }
-
-    /// What recomputation rebuilds at a time, and the gradients of scores and of the layer while it runs.
-    ByteCount recompute_set(const Part& part) const {
-        const bool unfused = job_.software.structure.attention != AttentionKernel::flash;
-        const ByteCount scores =
-            unfused ? shapes_.micro_batch * shapes_.heads * shapes_.seq * (shapes_.tokens / shapes_.micro_batch) : 0;
-        if (job_.plan.recompute == Recompute::none) return 0;
-        if (job_.plan.recompute == Recompute::selective) {
-            const ByteCount kept = job_.software.structure.saves_dropout_masks ? 5 : 4;
-            return (kept + 4) * scores;
-        }
-        ByteCount largest = 0;
-        for (const OpBlock* block : part) largest = std::max(largest, block->working_set);
-        if (largest == 0) return 0;
-        const ByteCount full = shapes_.tokens * shapes_.hidden * shapes_.element / 2;
-        return largest + 4 * scores + 4 * shard_units() + 8 * full / job_.plan.tp;
-    }
-
-    /// Dense weight gradient of the embedding table in 16 bits, and the gradient of its output.
-    ByteCount embedding_gradient(const Part& part) const {
-        if (!has(part, BlockKind::embedding) || vocabulary_shares(job_.plan) > 1) return 0;
-        return shapes_.element * shapes_.vocab * shapes_.hidden + 2 * shard_units();
-    }
-
-    const Job& job_;
-    const TaskGraph& graph_;
-    OpShapes shapes_;
-};
+std::vector<NamedBytes> library_workspaces(const Job& job) {
+    if (job.software.structure.counts_buffers) return {};
+    return {{"cuBLAS workspaces", cublas_workspace(job.cluster.device.architecture)}};
+}
 
 std::vector<NamedBytes> runtime_parts(const Job& job) {
+    if (job.software.structure.counts_buffers) return {};
     std::vector<NamedBytes> parts = {{"CUDA context", context_bytes}};
     if (job.gpus == 1) return parts;
     parts.push_back({"framework buffers", framework_bytes});
@@ -213,14 +216,6 @@ std::vector<NamedBytes> runtime_parts(const Job& job) {
     if (job.plan.ep > 1) parts.push_back({"communicator ep (all-to-all)", 33 * gib / 10});
     return parts;
 }
-
-ByteCount sum(const std::vector<NamedBytes>& parts) {
-    ByteCount total = 0;
-    for (const NamedBytes& part : parts) total += part.bytes;
-    return total;
-}
-
-}  // namespace
 
 /// Whole states are divided over ranks as the scheme says: optimizer (ZeRO-1), gradients (2), parameters (3).
 StateBytes state_bytes(const Job& job, std::int64_t dense, std::int64_t expert) {
@@ -297,11 +292,17 @@ BufferPlan plan_buffers(const Job& job, const TaskGraph& graph) {
         return plan;
     }
     plan.holdings = shard_holdings(job, graph);
-    const PassSizes sizes(job, graph);
+    const OpShapes shapes = op_shapes(job);
+    plan.works.reserve(graph.works.size());
     for (const Work& work : graph.works) {
-        plan.works.push_back(work.kind == TaskKind::pass ? sizes.of(work) : PassBuffers{});
+        if (work.kind != TaskKind::pass) {
+            plan.works.emplace_back();
+            continue;
+        }
+        const StageOps& stage = graph.stages[static_cast<std::size_t>(work.stage)];
+        plan.works.push_back(pass_buffers(job, shapes, contents_of(job, stage, work), work.pass));
     }
-    plan.workspaces = {{"cuBLAS workspaces", cublas_workspace(job.cluster.device.architecture)}};
+    plan.workspaces = library_workspaces(job);
     for (NamedBytes& part : data_parallel_workspaces(job, graph)) plan.workspaces.push_back(std::move(part));
     plan.runtime = runtime_parts(job);
     return plan;

@@ -51,6 +51,7 @@ public:
         : job_(job), graph_(graph), size_(tensor_sizes(job, op_shapes(job))) {
         sequence_parallel_ = job.plan.sequence_parallel && job.plan.tp > 1;
         embedding_norm_ = job.model.embedding_norm;
+        shared_ = vocabulary_shares(job.plan) > 1;
     }
 
     PassBuffers run(const Work& work) {
@@ -61,19 +62,23 @@ public:
             return stage.blocks[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)].block)];
         };
         const bool ends_stage = last + 1 == static_cast<int>(units.size());
+        if (is_vocabulary(work.pass)) return share(work, stage);
+        // Where ranks share the vocabulary, the end stages exchange with the shares.
+        const bool receives = block(0).kind != BlockKind::embedding || shared_;
+        const bool gives = block(last).kind != BlockKind::head || shared_;
         if (work.pass == Pass::forward) {
-            if (work.first_unit == 0 && block(0).kind != BlockKind::embedding) take(size_.shard);
+            if (work.first_unit == 0 && receives) take(size_.shard);
             for (int unit = work.first_unit; unit <= last; ++unit) forward(block(unit));
-            if (ends_stage && block(last).kind != BlockKind::head) give(size_.shard);
+            if (ends_stage && gives) give(size_.shard);
             return buffers();
         }
         const bool inputs = work.pass != Pass::weight_grad;
-        if (inputs && ends_stage && block(last).kind != BlockKind::head) take(size_.shard);
+        if (inputs && ends_stage && gives) take(size_.shard);
         for (int unit = last; unit >= work.first_unit; --unit) {
             if (inputs) input_grad(block(unit));
             if (work.pass != Pass::input_grad) each(block(unit).weight_grad);
         }
-        if (inputs && work.first_unit == 0 && block(0).kind != BlockKind::embedding) give(size_.shard);
+        if (inputs && work.first_unit == 0 && receives) give(size_.shard);
         return buffers();
     }
 
@@ -83,6 +88,32 @@ private:
         most_ = std::max(most_, now_);
     }
     void give(ByteCount bytes) { now_ -= bytes; }
+
+    /// A lookup and its gradient, S and T; what is given away leaves at the end.
+    PassBuffers share(const Work& work, const StageOps& stage) {
+        embedding_norm_ = false;  // on the first stage
+        const OpBlock& output = stage.blocks.back();
+        const bool looks_up = work.first_unit == 0;
+        const bool outputs = work.first_unit + work.units == static_cast<int>(stage.blocks.size());
+        const bool early = vocabulary_split(job_.plan.schedule) == VocabularySplit::one_barrier;
+        if (work.pass == Pass::vocab_forward) {
+            if (looks_up) each(stage.blocks.front().forward);
+            if (looks_up) give(size_.shard);
+            if (!outputs) return buffers();
+            take(size_.shard);
+            each(output.forward);
+            if (early) give(size_.shard);
+            return buffers();
+        }
+        if (outputs) each(output.input_grad);
+        for (int unit = work.first_unit + work.units - 1; unit > 0; --unit) {
+            each(stage.blocks[static_cast<std::size_t>(unit)].weight_grad);
+        }
+        if (looks_up) take(size_.shard);
+        if (looks_up) each(stage.blocks.front().weight_grad);
+        if (outputs && !early) give(size_.shard);
+        return buffers();
+    }
 
     PassBuffers buffers() const {
         PassBuffers counted;
@@ -94,6 +125,7 @@ private:
 
     void forward(const OpBlock& block) {
         const ByteCount before = now_;
+        kind_ = block.kind;
         keeps_scores_ = std::none_of(block.forward.begin(), block.forward.end(),
                                      [](const Op& op) { return op.name == "attention_softmax" && op.saved == 0; });
         loss_reductions_ = 0;
@@ -104,6 +136,7 @@ private:
     }
 
     void input_grad(const OpBlock& block) {
+        kind_ = block.kind;
         const bool whole = rebuilt_layers(block) > 0;
         keeps_scores_ = true;
         std::size_t i = 0;
@@ -146,8 +179,10 @@ private:
             take(size_.activated);
         } else if (op == "projection" || op == "fc2") {
             take(size_.full);
+        } else if (op == "positions") {
+            if (kind_ == BlockKind::embedding && embedding_norm_) end_norm();
         } else {
-            return op == "positions" || op == "attention_softmax" || op == "bias_dropout_residual";
+            return op == "attention_softmax" || op == "bias_dropout_residual";
         }
         return true;
     }
@@ -180,8 +215,10 @@ private:
             give(size_.scores);
         } else if (op == "attention_scores_grad") {
             give(size_.scores + size_.qkv);
+        } else if (op == "positions_grad") {
+            if (kind_ == BlockKind::embedding && embedding_norm_) end_norm_grad();
         } else {
-            return op == "positions_grad";
+            return false;
         }
         return true;
     }
@@ -237,13 +274,39 @@ private:
             take(size_.full);
         } else if (op == "logits_wgrad") {
             give(size_.logits + size_.full);
-        } else if (op == "cross_entropy") {
-            take(3 * size_.column);
-            if (job_.plan.tp == 1) give(3 * size_.column);
         } else {
+            return loss(op);
+        }
+        return true;
+    }
+
+    bool loss(std::string_view op) {
+        if (op == "cross_entropy") {
+            take(3 * size_.column);
+            if (job_.plan.tp == 1) end_loss();
+        } else if (op == "softmax_rescale") {
+            take_statistics_back();
+        } else if (op == "target_rows") {
+            take(size_.full);
+        } else {
+            if (op == "cross_entropy_grad") take_statistics_back();
             return op == "cross_entropy_grad";
         }
         return true;
+    }
+
+    /// A share keeps its statistics, and its maximum beside that of all ranks, until T.
+    void end_loss() {
+        if (shared_) take(size_.column);
+        if (!shared_) give(3 * size_.column);
+    }
+
+    /// At the first op of T; with one barrier the target rows too.
+    void take_statistics_back() {
+        if (!shared_ || statistics_taken_) return;
+        statistics_taken_ = true;
+        give(4 * size_.column);
+        if (vocabulary_split(job_.plan.schedule) == VocabularySplit::one_barrier) give(size_.shard);
     }
 
     bool collectives(std::string_view op) {
@@ -254,6 +317,8 @@ private:
             give(size_.shard);
         } else if (op == "tp_reduce_scatter" || op == "tp_reduce_scatter_grad") {
             scatter();
+        } else if (op == "tp_target_rows_reduce") {
+            if (sequence_parallel_) scatter();
         } else if (op == "tp_embedding_reduce") {
             if (sequence_parallel_) scatter();
             if (embedding_norm_) end_norm();
@@ -279,7 +344,7 @@ private:
         const int index = loss_reductions_++;
         if (index == 0) take(size_.column);
         if (index == 0) give(size_.column);
-        if (index == 2) give(3 * size_.column);
+        if (index == 2) end_loss();
     }
 
     const Job& job_;
@@ -288,6 +353,9 @@ private:
     bool sequence_parallel_ = false;
     bool embedding_norm_ = false;
     bool keeps_scores_ = true;
+    bool shared_ = false;  ///< the vocabulary, by all pipeline ranks
+    bool statistics_taken_ = false;
+    BlockKind kind_ = BlockKind::layer;
     bool context_known_ = false;  ///< selective recomputation: it is there still
     int loss_reductions_ = 0;
     ByteCount now_ = 0;

@@ -23,7 +23,7 @@ std::map<PassKey, PassTasks> pass_tasks(const TaskGraph& graph, const Stream& st
     std::map<PassKey, PassTasks> found;
     for (std::int32_t id = stream.first; id < stream.last; ++id) {
         const Task& task = graph.tasks[static_cast<std::size_t>(id)];
-        if (task.kind != TaskKind::pass) continue;
+        if (task.kind != TaskKind::pass || is_vocabulary(task.pass)) continue;
         const auto [place, fresh] =
             found.try_emplace({task.step, task.stage, task.microbatch, task.pass}, PassTasks{id, id});
         if (!fresh) place->second.last = id;
@@ -31,10 +31,36 @@ std::map<PassKey, PassTasks> pass_tasks(const TaskGraph& graph, const Stream& st
     return found;
 }
 
+/// Tasks of a rank's share of the vocabulary, by step and micro-batch.
+struct ShareTasks {
+    using Key = std::pair<int, int>;
+    std::map<Key, std::int32_t> lookup;
+    std::map<Key, std::int32_t> lookup_grad;
+    std::map<Key, std::int32_t> logits;    ///< S
+    std::map<Key, std::int32_t> gradient;  ///< T, or the part that gives the input gradient
+};
+
+ShareTasks share_tasks(const TaskGraph& graph, const Stream& stream) {
+    ShareTasks found;
+    for (std::int32_t id = stream.first; id < stream.last; ++id) {
+        const Task& task = graph.tasks[static_cast<std::size_t>(id)];
+        if (task.kind != TaskKind::pass || !is_vocabulary(task.pass)) continue;
+        const bool forward = task.pass == Pass::vocab_forward;
+        if (is_lookup(graph, task)) {
+            (forward ? found.lookup : found.lookup_grad)[{task.step, task.microbatch}] = id;
+        } else {
+            (forward ? found.logits : found.gradient).try_emplace({task.step, task.microbatch}, id);
+        }
+    }
+    return found;
+}
+
 class MessageHoldings {
 public:
     MessageHoldings(const Job& job, const TaskGraph& graph)
-        : graph_(graph), bytes_(static_cast<ByteCount>(pipeline_message(job).value)) {}
+        : graph_(graph),
+          bytes_(static_cast<ByteCount>(pipeline_message(job).value)),
+          one_barrier_(vocabulary_split(job.plan.schedule) == VocabularySplit::one_barrier) {}
 
     std::vector<Holding> run() {
         for (int rank = 0; rank < graph_.ranks; ++rank) add_rank(rank);
@@ -44,6 +70,7 @@ public:
 private:
     void add_rank(int rank) {
         std::map<PassKey, PassTasks> passes;
+        ShareTasks share;
         std::set<PassKey> sent;  ///< by the pass that makes them
         for (const Stream& stream : graph_.streams) {
             if (stream.rank != rank) continue;
@@ -51,6 +78,8 @@ private:
             const bool sends = stream.lane == Lane::send_forward || stream.lane == Lane::send_backward;
             const bool receives = stream.lane == Lane::recv_forward || stream.lane == Lane::recv_backward;
             if (stream.lane == Lane::compute) passes = pass_tasks(graph_, stream);
+            if (stream.lane == Lane::compute) share = share_tasks(graph_, stream);
+            if (stream.lane == Lane::vocabulary && !share.lookup.empty()) add_vocabulary(stream, passes, share);
             for (std::int32_t id = stream.first; (sends || receives) && id < stream.last; ++id) {
                 if (receives) add_receive(id, passes);
                 if (sends) sent.insert(add_send(id, forward, passes));
@@ -94,8 +123,46 @@ private:
         }
     }
 
+    /// A pass of an end stage, where the rank holds that.
+    static const PassTasks* find_pass(const std::map<PassKey, PassTasks>& passes, const Task& task, int stage,
+                                      bool forward) {
+        for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad}) {
+            if ((pass == Pass::forward) != forward) continue;
+            const auto found = passes.find({task.step, stage, task.microbatch, pass});
+            if (found != passes.end()) return &found->second;
+        }
+        return nullptr;
+    }
+
+    /// What a lookup or T makes is held until the end stage takes it, on other ranks until it is summed up. What an end
+    /// stage makes is held until S or the lookup's gradient, and so is what others receive.
+    void add_vocabulary(const Stream& lane, const std::map<PassKey, PassTasks>& passes, const ShareTasks& share) {
+        const int last_stage = static_cast<int>(graph_.layout.size()) - 1;
+        const auto summed = [&](std::int32_t id, std::int32_t maker, const PassTasks* taker) {
+            holdings_.push_back({maker, taker == nullptr ? id : taker->first, taker != nullptr, true, bytes_});
+        };
+        const auto spread = [&](std::int32_t id, const PassTasks* maker, std::int32_t taker) {
+            holdings_.push_back({maker == nullptr ? id : maker->last, taker, true, maker != nullptr, bytes_});
+        };
+        for (std::int32_t id = lane.first; id < lane.last; ++id) {
+            const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+            const ShareTasks::Key key{task.step, task.microbatch};
+            const auto& makers = one_barrier_ ? share.logits : share.gradient;
+            if (task.use == VocabularyUse::hidden_state) {
+                spread(id, find_pass(passes, task, last_stage, true), share.logits.at(key));
+            } else if (task.use == VocabularyUse::output_gradient) {
+                summed(id, makers.at(key), find_pass(passes, task, last_stage, false));
+            } else if (task.use == VocabularyUse::embedding) {
+                summed(id, share.lookup.at(key), find_pass(passes, task, 0, true));
+            } else if (task.use == VocabularyUse::embedding_gradient) {
+                spread(id, find_pass(passes, task, 0, false), share.lookup_grad.at(key));
+            }
+        }
+    }
+
     const TaskGraph& graph_;
     ByteCount bytes_;
+    bool one_barrier_;
     std::vector<Holding> holdings_;
 };
 
@@ -103,14 +170,14 @@ private:
 class ShardHoldings {
 public:
     ShardHoldings(const Job& job, const TaskGraph& graph)
-        : graph_(graph), element_(activation_bytes(job.plan.precision)) {
+        : graph_(graph), weight_(activation_bytes(job.plan.precision)), gradient_(gradient_bytes(job)) {
         for (const StageOps& stage : graph.stages) groups_.push_back(shard_groups(job, stage));
     }
 
     std::vector<Holding> run() {
         for (const GatheredParameters& use : graph_.gathered) {
             holdings_.push_back(
-                {use.gather, use.last_use, false, false, bytes_of(use.elements), HoldingKind::gathered});
+                {use.gather, use.last_use, false, false, std::llround(use.elements * weight_), HoldingKind::gathered});
         }
         for (const ReducedGradients& reduced : graph_.reduced) add_reduced(reduced);
         return std::move(holdings_);
@@ -118,8 +185,6 @@ public:
 
 private:
     using Key = std::tuple<int, int, int>;  ///< rank, stage, group
-
-    ByteCount bytes_of(double elements) const { return std::llround(elements * element_); }
 
     /// From the first task that adds to them, since the last reduction, until they are reduced; a second level works
     /// on the rank's part of the same buffer.
@@ -133,8 +198,8 @@ private:
         std::int32_t first = std::max(searched, compute.first);
         while (first < reduced.producer && !adds_to(first, work.stage, group)) ++first;
         searched = reduced.producer + 1;
-        holdings_.push_back(
-            {first, last_level(reduced.reduce), false, false, bytes_of(reduced.elements), HoldingKind::gradients});
+        holdings_.push_back({first, last_level(reduced.reduce), false, false,
+                             std::llround(reduced.elements * gradient_), HoldingKind::gradients});
     }
 
     const Work& work_of(std::int32_t task) const {
@@ -164,7 +229,8 @@ private:
     }
 
     const TaskGraph& graph_;
-    int element_;
+    int weight_;    ///< bytes of an element
+    int gradient_;  ///< bytes of an element
     std::vector<ShardGroups> groups_;
     std::map<Key, std::int32_t> searched_;
     std::map<std::int32_t, std::int32_t> second_level_;

@@ -135,7 +135,9 @@ std::int32_t Lowering::add_comm(std::span<const std::int32_t> members, std::int3
 
 Work Lowering::whole_pass(const Action& action) const {
     const std::size_t contents = contents_of(action);
-    return {TaskKind::pass, static_cast<std::int32_t>(contents), action.pass, 0, unit_counts_[contents]};
+    // The first unit of a share is its embedding.
+    const int first = is_vocabulary(action.pass) && looks_up_apart() ? 1 : 0;
+    return {TaskKind::pass, static_cast<std::int32_t>(contents), action.pass, first, unit_counts_[contents] - first};
 }
 
 void Lowering::add_pass(int step, const Action& action, const Work& work) {
@@ -174,9 +176,12 @@ void Lowering::add_action(int rank, int step, int index) {
 void Lowering::add_step(int rank, int step) {
     const auto count = static_cast<int>(schedule_.actions[static_cast<std::size_t>(rank)].size());
     for (int i = 0; i < count; ++i) {
+        add_lookups(rank, step, static_cast<std::size_t>(i));
         add_action(rank, step, i);
         if (graph_.asynchronous) add_update(rank, schedule_.actions[static_cast<std::size_t>(rank)][i]);
     }
+    add_lookups(rank, step, static_cast<std::size_t>(count));
+    if (looks_up_apart() && overlaps_gradients()) note_share_gradients(rank, step);
     if (!graph_.asynchronous) add_step_end(rank, step);
 }
 
@@ -245,6 +250,8 @@ void Lowering::add_rank(int rank) {
     mine.items.resize(steps);
     if (sharded_) find_shards(rank);
     mine.replicas.resize(steps);
+    mine.lookups.resize(steps);
+    mine.lookup_grads.resize(steps);
     const std::size_t compute = graph_.streams.size();
     add_compute_stream(rank);
     add_p2p_streams(rank);

@@ -24,11 +24,17 @@ struct Channel {
 
 /// A collective of the lane `vocabulary`, the same list on every rank.
 struct VocabularyComm {
-    enum class Use : std::uint8_t { hidden_state, logits, gradient, embedding };
-    Use use = Use::hidden_state;
+    VocabularyUse use = VocabularyUse::none;
     std::int32_t microbatch = 0;
     CollectiveKind kind = CollectiveKind::all_reduce;
     Bytes message;
+};
+
+/// Lookups of a rank's share that are tasks apart: micro-batches by the place in the rank's list that they stand in
+/// front of, one place more than there are actions.
+struct Lookups {
+    std::vector<std::vector<std::int32_t>> forward;
+    std::vector<std::vector<std::int32_t>> backward;
 };
 
 inline bool releases_gradient(Pass pass) {
@@ -91,6 +97,13 @@ private:
     void connect_embedding();
     void plan_vocabulary();
     void append_meeting(const Meeting& meeting);
+    void append_statistics(std::int32_t microbatch);
+    void plan_lookups(const DryRun& run);
+    void place_lookup(const DryRun& run, std::int32_t microbatch, Picoseconds before, Picoseconds after);
+    void add_lookups(int rank, int step, std::size_t place);
+    void note_share_gradients(int rank, int step);
+    void connect_hidden_state(int rank, int step, const VocabularyComm& comm, std::int32_t task);
+    void connect_lookup(int rank, int step, const VocabularyComm& comm, std::int32_t task);
     void add_vocabulary_stream(int rank);
     void connect_vocabulary();
     void connect_vocabulary(int rank, int step, std::size_t comm);
@@ -99,6 +112,9 @@ private:
     std::int32_t vocabulary_action(int rank, Pass pass, std::int32_t microbatch) const;
     void add_vocabulary_parts(int step, const Action& action);
     bool cuts_vocabulary(const Action& action) const;
+    bool looks_up_apart() const {
+        return schedule_.vocabulary && sync_ && !sharded_ && job_.software.structure.counts_buffers;
+    }
     void find_offloaded();
     std::int32_t add_cut_pass(int step, const Action& action, const Work& work);
     void add_offload_streams(const Stream& compute);
@@ -167,6 +183,8 @@ private:
         std::vector<std::int32_t> embedding;              ///< per step, or empty
         std::vector<std::int32_t> vocabulary;             ///< per step: first task of the lane, or empty
         std::vector<std::vector<std::int32_t>> replicas;  ///< [step] reduction of each stage with its replica, by stage
+        std::vector<std::vector<std::int32_t>> lookups;   ///< [step][micro-batch]
+        std::vector<std::vector<std::int32_t>> lookup_grads;
     };
     std::vector<RankTasks> rank_tasks_;
     std::vector<std::int32_t> send_task_;  ///< per channel: first send task
@@ -179,6 +197,9 @@ private:
     std::vector<VocabularyComm> vocabulary_comms_;        ///< of one step, in the lane's order
     std::vector<std::int32_t> last_vocabulary_backward_;  ///< per rank, index of its last T
     std::vector<std::int32_t> vocabulary_at_;             ///< [(rank * m + micro-batch) * 2] index of S, then of T
+    /// Per rank; empty where S and T look up themselves. The runtime computes with the rows of a lookup, so there they
+    /// are of the micro-batch that needs them; elsewhere any micro-batch's take the time.
+    std::vector<Lookups> lookups_;
 };
 
 }  // namespace foreshard

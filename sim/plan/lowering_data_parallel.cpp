@@ -21,7 +21,8 @@ void Lowering::find_buckets() {
 /// Gradients leave a stage in its last backward, or in every one where they cannot be accumulated whole.
 bool Lowering::reduces_in(int rank, int index) const {
     const Action& action = schedule_.actions[static_cast<std::size_t>(rank)][static_cast<std::size_t>(index)];
-    const bool makes_gradients = finishes_weights(action.pass) || action.pass == Pass::vocab_backward;
+    const bool of_share = action.pass == Pass::vocab_backward && !looks_up_apart();
+    const bool makes_gradients = finishes_weights(action.pass) || of_share;
     if (buckets_[contents_of(action)].reduces.empty() || !makes_gradients) return false;
     return job_.plan.sync_every_microbatch || completes_gradients(rank, index, action);
 }
@@ -75,6 +76,10 @@ void Lowering::add_reduce_tasks(int rank, int step) {
             for (const auto& reduce : buckets_[contents_of(actions[i])].reduces) {
                 add_reduce(rank, step, actions[i].stage, reduce.elements, reduce.wait);
             }
+        }
+        if (looks_up_apart()) {
+            const auto elements = static_cast<double>(graph_.stages.back().parameters());
+            add_reduce(rank, step, static_cast<int>(graph_.stages.size()) - 1, elements, Seconds(0.0));
         }
         return;
     }
@@ -238,7 +243,8 @@ void Lowering::connect_reduces(int rank, int step) {
         assert(mine.reduces[s].size() == mine.bucket_part[s].size());
         for (std::size_t i = 0; i < mine.reduces[s].size(); ++i) need(mine.reduces[s][i], mine.bucket_part[s][i]);
     } else if (!mine.last_part[s].empty()) {
-        need(mine.reduces[s].front(), mine.last_part[s].back());
+        // Gradients of lookups stand behind the last action.
+        need(mine.reduces[s].front(), looks_up_apart() ? mine.optimizer[s] - 1 : mine.last_part[s].back());
     }
     need(mine.optimizer[s], mine.last_reduce[s]);
 }
@@ -258,6 +264,11 @@ void Lowering::connect_gathers(int rank, int step) {
     const auto& actions = schedule_.actions[static_cast<std::size_t>(rank)];
     const std::vector<int>& stages = graph_.rank_stages[static_cast<std::size_t>(rank)];
     for (std::size_t i = 0; i < stages.size(); ++i) {
+        if (looks_up_apart() && stages[i] + 1 == static_cast<int>(graph_.stages.size())) {
+            const std::vector<std::int32_t>& lookups = mine.lookups[s + 1];
+            need(*std::min_element(lookups.begin(), lookups.end()), mine.gathers[s][i]);
+            continue;
+        }
         const auto first = std::find_if(actions.begin(), actions.end(), [&](const Action& a) {
             const bool reads = a.pass == Pass::forward || a.pass == Pass::vocab_forward;
             return reads && contents_of(a) == static_cast<std::size_t>(stages[i]);

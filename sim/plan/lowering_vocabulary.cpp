@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include "sim/plan/lowering.hpp"
 #include "sim/plan/op_graph.hpp"
@@ -22,12 +24,13 @@ bool Lowering::cuts_vocabulary(const Action& action) const {
 
 void Lowering::add_vocabulary_parts(int step, const Action& action) {
     Work part = whole_pass(action);
-    const std::int32_t output = part.units - 1;
-    part.first_unit = output;
+    const std::int32_t first = part.first_unit;
+    const std::int32_t weights = part.units - 1;
+    part.first_unit += weights;
     part.units = 1;
     add_pass(step, action, part);
-    part.first_unit = 0;
-    part.units = output;
+    part.first_unit = first;
+    part.units = weights;
     add_pass(step, action, part);
 }
 
@@ -39,7 +42,12 @@ void Lowering::plan_vocabulary() {
     if (const auto& times = job_.stage_times) {
         costs = without_zeros({times->stages, times->hop, times->vocab_forward, times->vocab_backward});
     }
-    for (const Meeting& meeting : dry_run(schedule_, costs).meetings) append_meeting(meeting);
+    const DryRun run = dry_run(schedule_, costs);
+    if (looks_up_apart()) {
+        plan_lookups(run);
+    } else {
+        for (const Meeting& meeting : run.meetings) append_meeting(meeting);
+    }
     const auto m = static_cast<std::size_t>(schedule_.microbatches);
     vocabulary_at_.assign(2 * schedule_.actions.size() * m, -1);
     for (std::size_t rank = 0; rank < schedule_.actions.size(); ++rank) {
@@ -52,38 +60,127 @@ void Lowering::plan_vocabulary() {
     }
 }
 
-/// Statistics are maximum, target logit and sum of exponentials, one after the other. Only the interlaced pipeline
-/// sends the hidden state in 16 bits. Embeddings of other micro-batches are summed to the first rank and their
-/// gradients sent to all in the same turns; they are issued turns ahead, so no pass waits for them.
+/// A lookup stands in front of what a rank does when the first stage takes up the micro-batch before; its gradient
+/// behind the action that follows the first stage's backward, so that the broadcast has that long. In order of times no
+/// rank waits for a lookup that stands behind what waits for it.
+void Lowering::plan_lookups(const DryRun& run) {
+    std::vector<std::pair<Picoseconds, VocabularyComm>> comms;
+    const double bytes =
+        op_shapes(job_).element * static_cast<double>(op_shapes(job_).shard_tokens * job_.model.hidden);
+    const auto m = static_cast<std::size_t>(schedule_.microbatches);
+    std::vector<Picoseconds> forward(m + 1);
+    std::vector<Picoseconds> backward(m);
+    const auto first = static_cast<std::size_t>(schedule_.rank_of(0, 0));
+    for (std::size_t i = 0; i < schedule_.actions[first].size(); ++i) {
+        const Action& action = schedule_.actions[first][i];
+        if (is_vocabulary(action.pass) || action.stage != 0) continue;
+        const auto microbatch = static_cast<std::size_t>(action.microbatch);
+        if (action.pass == Pass::forward) forward[microbatch + 1] = run.start[first][i];
+        if (releases_gradient(action.pass)) backward[microbatch] = run.end[first][i];
+    }
+    lookups_.resize(schedule_.actions.size());
+    for (std::int32_t k = 0; k < schedule_.microbatches; ++k) {
+        const Picoseconds before = forward[static_cast<std::size_t>(k)];
+        const Picoseconds after = backward[static_cast<std::size_t>(k)];
+        place_lookup(run, k, before, after);
+        comms.push_back({before, {VocabularyUse::embedding, k, CollectiveKind::all_reduce, Bytes(bytes)}});
+        comms.push_back({after, {VocabularyUse::embedding_gradient, k, CollectiveKind::broadcast, Bytes(bytes)}});
+    }
+    std::sort(comms.begin(), comms.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.first, a.second.use, a.second.microbatch) <
+               std::tuple(b.first, b.second.use, b.second.microbatch);
+    });
+    auto next = comms.begin();
+    const auto append_until = [&](Picoseconds key) {
+        for (; next != comms.end() && next->first <= key; ++next) vocabulary_comms_.push_back(next->second);
+    };
+    for (const Meeting& meeting : run.meetings) {
+        append_until(meeting.key);
+        append_meeting(meeting);
+    }
+    append_until(std::numeric_limits<Picoseconds>::max());
+}
+
+void Lowering::place_lookup(const DryRun& run, std::int32_t microbatch, Picoseconds before, Picoseconds after) {
+    for (std::size_t rank = 0; rank < lookups_.size(); ++rank) {
+        Lookups& mine = lookups_[rank];
+        const std::size_t places = run.end[rank].size() + 1;
+        mine.forward.resize(places);
+        mine.backward.resize(places);
+        const auto end = std::upper_bound(run.end[rank].begin(), run.end[rank].end(), before);
+        mine.forward[static_cast<std::size_t>(end - run.end[rank].begin())].push_back(microbatch);
+        const auto start = std::lower_bound(run.start[rank].begin(), run.start[rank].end(), after);
+        const auto behind = static_cast<std::size_t>(start - run.start[rank].begin()) + 1;
+        mine.backward[std::min(behind, places - 1)].push_back(microbatch);
+    }
+}
+
+/// Those in front of a place in the rank's list. Lookups come before gradients, which wait for others.
+void Lowering::add_lookups(int rank, int step, std::size_t place) {
+    if (lookups_.empty()) return;
+    const Lookups& mine = lookups_[static_cast<std::size_t>(rank)];
+    RankTasks& tasks = rank_tasks_[static_cast<std::size_t>(rank)];
+    const auto m = static_cast<std::size_t>(schedule_.microbatches);
+    const auto add = [&](std::vector<std::int32_t>& known, std::int32_t microbatch, Pass pass) {
+        known.resize(m, -1);
+        known[static_cast<std::size_t>(microbatch)] = static_cast<std::int32_t>(graph_.tasks.size());
+        const auto share = static_cast<std::int32_t>(graph_.stages.size()) - 1;
+        add_pass(step, {rank, microbatch, pass}, {TaskKind::pass, share, pass, 0, 1});
+    };
+    const auto s = static_cast<std::size_t>(step);
+    for (const std::int32_t k : mine.forward[place]) add(tasks.lookups[s], k, Pass::vocab_forward);
+    for (const std::int32_t k : mine.backward[place]) add(tasks.lookup_grads[s], k, Pass::vocab_backward);
+}
+
+/// The gradients of a share are one bucket, complete behind the last T and the last lookup's gradient.
+void Lowering::note_share_gradients(int rank, int step) {
+    RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
+    const auto s = static_cast<std::size_t>(step);
+    std::int32_t last = *std::max_element(mine.lookup_grads[s].begin(), mine.lookup_grads[s].end());
+    last = std::max(last, end_of(rank, step, last_vocabulary_backward_[static_cast<std::size_t>(rank)]));
+    mine.bucket_part[s].push_back(last);
+}
+
+/// Statistics are maximum, target logit and sum of exponentials, one after the other, of all tokens on every tensor
+/// parallel rank.
+void Lowering::append_statistics(std::int32_t microbatch) {
+    const Bytes bytes(fp32_bytes * static_cast<double>(op_shapes(job_).tokens));
+    for (const VocabularyUse use : {VocabularyUse::maximum, VocabularyUse::target, VocabularyUse::sum}) {
+        vocabulary_comms_.push_back({use, microbatch, CollectiveKind::all_reduce, bytes});
+    }
+}
+
+/// Only the interlaced pipeline sends the hidden state in 16 bits; the authors send a value a token more with the fp32
+/// one, the project's own runtime does not. Where S and T look up themselves, embeddings of other micro-batches are
+/// summed to the first rank and their gradients sent to all in the same turns; they are issued turns ahead, so no pass
+/// waits for them.
 void Lowering::append_meeting(const Meeting& meeting) {
-    using Use = VocabularyComm::Use;
     const OpShapes shapes = op_shapes(job_);
     const VocabularySplit split = *schedule_.vocabulary;
-    const auto tokens = static_cast<double>(shapes.shard_tokens);
-    const double hidden = tokens * static_cast<double>(shapes.hidden);
-    const auto append = [&](Use use, CollectiveKind kind, double bytes) {
+    const double hidden = static_cast<double>(shapes.shard_tokens) * static_cast<double>(shapes.hidden);
+    const double narrow = shapes.element * hidden;
+    const auto append = [&](VocabularyUse use, CollectiveKind kind, double bytes) {
         vocabulary_comms_.push_back({use, meeting.microbatch, kind, Bytes(bytes)});
     };
-    const auto append_embeddings = [&] {
-        append(Use::embedding, CollectiveKind::all_reduce, shapes.element * hidden);
-        append(Use::embedding, CollectiveKind::broadcast, shapes.element * hidden);
+    const auto append_gradient = [&] {
+        append(VocabularyUse::output_gradient, CollectiveKind::all_reduce, narrow);
+        if (looks_up_apart()) return;
+        append(VocabularyUse::embedding, CollectiveKind::all_reduce, narrow);
+        append(VocabularyUse::embedding_gradient, CollectiveKind::broadcast, narrow);
     };
     switch (meeting.kind) {
         case Meeting::Kind::hidden_state: {
-            const bool narrow = split == VocabularySplit::interlaced;
-            append(Use::hidden_state, CollectiveKind::broadcast,
-                   narrow ? shapes.element * hidden : fp32_bytes * (hidden + tokens));
+            const bool as_is = split == VocabularySplit::interlaced || looks_up_apart();
+            append(VocabularyUse::hidden_state, CollectiveKind::broadcast,
+                   as_is ? narrow : fp32_bytes * (hidden + static_cast<double>(shapes.shard_tokens)));
             break;
         }
         case Meeting::Kind::logits:
-            for (int i = 0; i < 3; ++i) append(Use::logits, CollectiveKind::all_reduce, fp32_bytes * tokens);
-            if (split != VocabularySplit::one_barrier) break;
-            append(Use::logits, CollectiveKind::all_reduce, shapes.element * hidden);
-            append_embeddings();
+            append_statistics(meeting.microbatch);
+            if (split == VocabularySplit::one_barrier) append_gradient();
             break;
         case Meeting::Kind::gradient:
-            append(Use::gradient, CollectiveKind::all_reduce, shapes.element * hidden);
-            append_embeddings();
+            append_gradient();
             break;
     }
 }
@@ -98,6 +195,7 @@ void Lowering::add_vocabulary_stream(int rank) {
             Task& task = graph_.tasks[static_cast<std::size_t>(add_task(TaskKind::vocabulary, step))];
             task.stage = rank;
             task.microbatch = comm.microbatch;
+            task.use = comm.use;
         }
     }
 }
@@ -127,56 +225,86 @@ void Lowering::connect_vocabulary() {
 
 /// What collective number `i` of the lane waits for, and which of the rank's passes wait for it.
 void Lowering::connect_vocabulary(int rank, int step, std::size_t i) {
-    using Use = VocabularyComm::Use;
     const VocabularyComm& comm = vocabulary_comms_[i];
     const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
     const auto s = static_cast<std::size_t>(step);
     const std::int32_t task = mine.vocabulary[s] + static_cast<std::int32_t>(i);
     const std::int32_t forward = vocabulary_action(rank, Pass::vocab_forward, comm.microbatch);
     const std::int32_t backward = vocabulary_action(rank, Pass::vocab_backward, comm.microbatch);
+    const bool early = schedule_.vocabulary == VocabularySplit::one_barrier;
     switch (comm.use) {
-        case Use::hidden_state: {
-            const int last = schedule_.stages - 1;
-            const std::size_t at = static_cast<std::size_t>(last) * schedule_.microbatches + comm.microbatch;
-            if (schedule_.rank_of(last, comm.microbatch) == rank) {
-                need(task, end_of(rank, step, forward_at_[at]));
-            } else {
-                need(start_of(rank, step, forward), task);
-            }
+        case VocabularyUse::none:
             break;
-        }
-        case Use::logits:
+        case VocabularyUse::hidden_state:
+            connect_hidden_state(rank, step, comm, task);
+            break;
+        case VocabularyUse::maximum:
+        case VocabularyUse::target:
+        case VocabularyUse::sum:
             need(task, end_of(rank, step, forward));
             need(start_of(rank, step, backward), task);
             break;
-        case Use::gradient:
+        case VocabularyUse::output_gradient:
+            if (early) {
+                need(task, end_of(rank, step, forward));
+                need(start_of(rank, step, backward), task);
+                break;
+            }
             need(task, cuts_vocabulary({rank, comm.microbatch, Pass::vocab_backward})
                            ? mine.first_part[s][static_cast<std::size_t>(backward)]
                            : end_of(rank, step, backward));
             hold_up_next(rank, step, comm, task);
             break;
-        case Use::embedding: {
-            const bool early = schedule_.vocabulary == VocabularySplit::one_barrier;
+        case VocabularyUse::embedding:
+        case VocabularyUse::embedding_gradient:
+            if (looks_up_apart()) {
+                connect_lookup(rank, step, comm, task);
+                break;
+            }
             need(task, end_of(rank, step, early ? forward : backward));
             hold_up_next(rank, step, comm, task);
             break;
-        }
     }
 }
 
-/// Interlaced vocabulary layers are synchronous: the rank's next pass waits for what their turn has started.
+/// Where real tensors are sent, the last stage's rank keeps its own until it is sent.
+void Lowering::connect_hidden_state(int rank, int step, const VocabularyComm& comm, std::int32_t task) {
+    const int last = schedule_.stages - 1;
+    const std::size_t at = static_cast<std::size_t>(last) * schedule_.microbatches + comm.microbatch;
+    const bool sends = schedule_.rank_of(last, comm.microbatch) == rank;
+    if (sends) need(task, end_of(rank, step, forward_at_[at]));
+    if (sends && !looks_up_apart()) return;
+    need(start_of(rank, step, vocabulary_action(rank, Pass::vocab_forward, comm.microbatch)), task);
+}
+
+void Lowering::connect_lookup(int rank, int step, const VocabularyComm& comm, std::int32_t task) {
+    const RankTasks& mine = rank_tasks_[static_cast<std::size_t>(rank)];
+    const auto s = static_cast<std::size_t>(step);
+    const auto microbatch = static_cast<std::size_t>(comm.microbatch);
+    const bool first = schedule_.rank_of(0, comm.microbatch) == rank;
+    if (comm.use == VocabularyUse::embedding) {
+        need(task, mine.lookups[s][microbatch]);
+        if (first) need(start_of(rank, step, forward_at_[microbatch]), task);
+        return;
+    }
+    if (first) need(task, end_of(rank, step, gradient_at_[microbatch]));
+    need(mine.lookup_grads[s][microbatch], task);
+}
+
+/// Interlaced vocabulary layers are synchronous: the rank's next pass waits for what their turn has started. Lookups
+/// do not: other ranks' first stages wait for them.
 void Lowering::hold_up_next(int rank, int step, const VocabularyComm& comm, std::int32_t task) {
     if (!cuts_vocabulary({rank, comm.microbatch, Pass::vocab_backward})) return;
-    const std::int32_t turn = end_of(rank, step, vocabulary_action(rank, Pass::vocab_backward, comm.microbatch));
-    if (turn + 1 < graph_.stream_of(turn).last) need(turn + 1, task);
+    std::int32_t next = end_of(rank, step, vocabulary_action(rank, Pass::vocab_backward, comm.microbatch)) + 1;
+    const std::int32_t last = graph_.stream_of(next - 1).last;
+    while (next < last && is_lookup(graph_, graph_.tasks[static_cast<std::size_t>(next)])) ++next;
+    if (next < last) need(next, task);
 }
 
 /// The last stage's backward starts from the sum of all ranks' input gradients.
 void Lowering::wait_for_output_gradient(int step, std::size_t i) {
-    using Use = VocabularyComm::Use;
     const VocabularyComm& comm = vocabulary_comms_[i];
-    const bool one = schedule_.vocabulary == VocabularySplit::one_barrier;
-    if (comm.use != (one ? Use::logits : Use::gradient)) return;
+    if (comm.use != VocabularyUse::output_gradient) return;
     const int last = schedule_.stages - 1;
     const int rank = schedule_.rank_of(last, comm.microbatch);
     const std::size_t at = static_cast<std::size_t>(last) * schedule_.microbatches + comm.microbatch;

@@ -83,8 +83,10 @@ void append_layers(const Job& job, const OpShapes& shapes, const StageContents& 
     const int recomputed_layers = by_block && plan.recompute_num_layers > 0
                                       ? std::min(plan.recompute_num_layers, contents.layers)
                                       : contents.layers;
-    // Sharded parameters are gathered layer by layer, and so are they listed.
-    const bool groups = plan.recompute == Recompute::full && at_once > 1 && !shards_parameters(plan);
+    // Frameworks gather sharded parameters layer by layer, and so are they listed; the project's own runtime gathers
+    // those of layers that are rebuilt together.
+    const bool together = !shards_parameters(plan) || job.software.structure.counts_buffers;
+    const bool groups = plan.recompute == Recompute::full && at_once > 1 && together;
     int layer = 0;
     while (layer < contents.layers) {
         const bool moe = is_moe_layer(job.model, contents.first_layer + layer);

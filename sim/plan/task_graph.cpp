@@ -43,12 +43,40 @@ std::vector<Unit> stage_units(const StageOps& stage) {
     return units;
 }
 
+bool is_lookup(const TaskGraph& graph, const Task& task) {
+    if (task.kind != TaskKind::pass || !is_vocabulary(task.pass)) return false;
+    const Work& work = graph.works[static_cast<std::size_t>(task.work)];
+    return work.first_unit == 0 && work.units == 1;
+}
+
+std::string_view to_string(VocabularyUse use) {
+    switch (use) {
+        case VocabularyUse::none:
+            break;
+        case VocabularyUse::hidden_state:
+            return "hidden state";
+        case VocabularyUse::maximum:
+            return "softmax maximum";
+        case VocabularyUse::target:
+            return "target logit";
+        case VocabularyUse::sum:
+            return "softmax sum";
+        case VocabularyUse::output_gradient:
+            return "output layer's input gradient";
+        case VocabularyUse::embedding:
+            return "embedding";
+        case VocabularyUse::embedding_gradient:
+            return "embedding gradient";
+    }
+    return "";
+}
+
 std::string task_name(const TaskGraph& graph, std::int32_t id) {
     const Task& task = graph.tasks[static_cast<std::size_t>(id)];
     std::string action = fmt::format("{}{}{}", task.stage, letter(task.pass), task.microbatch);
     switch (task.kind) {
         case TaskKind::pass:
-            return action;
+            return is_lookup(graph, task) ? "lookup " + action : action;
         case TaskKind::send:
             return "send " + action;
         case TaskKind::recv:
@@ -63,12 +91,12 @@ std::string task_name(const TaskGraph& graph, std::int32_t id) {
         case TaskKind::param_gather:
             return task.microbatch < 0 ? fmt::format("parameter gather stage {}", task.stage) : "gather " + action;
         case TaskKind::vocabulary:
-            return fmt::format("vocabulary {} of micro-batch {}",
+            return fmt::format("vocabulary {} ({}) of micro-batch {}",
                                to_string(graph
                                              .comm_classes[static_cast<std::size_t>(
                                                  graph.comms[static_cast<std::size_t>(task.comm)].comm_class)]
                                              .kind),
-                               task.microbatch);
+                               to_string(task.use), task.microbatch);
         case TaskKind::offload:
             return "offload of " + action;
         case TaskKind::reload:

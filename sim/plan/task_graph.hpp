@@ -43,6 +43,19 @@ enum class Lane : std::uint8_t {
 };
 std::string_view to_string(Lane lane);
 
+/// What a collective of the vocabulary lane carries.
+enum class VocabularyUse : std::uint8_t {
+    none,
+    hidden_state,  ///< last stage's output to all ranks
+    maximum,       ///< softmax statistics, a value a token each
+    target,
+    sum,
+    output_gradient,     ///< of the last stage's output
+    embedding,           ///< rows looked up on all ranks, for the first stage
+    embedding_gradient,  ///< of the first stage's input to all ranks
+};
+std::string_view to_string(VocabularyUse use);
+
 /// In-order queue of one rank. Its tasks are the contiguous ids [first, last).
 struct Stream {
     std::int32_t rank = 0;
@@ -95,6 +108,7 @@ struct Task {
     Pass pass = Pass::forward;
     std::uint16_t step = 0;
     bool fused_with_next = false;
+    VocabularyUse use = VocabularyUse::none;
 };
 
 /// Which real ranks a simulated rank stands for. Tensor and context parallel ranks of one replica move together, since
@@ -171,6 +185,9 @@ struct Unit {
     int repeat = 0;
 };
 std::vector<Unit> stage_units(const StageOps& stage);
+
+/// The lookup of a micro-batch in a rank's share of the embedding, or its gradient, where it is a task apart from S, T.
+bool is_lookup(const TaskGraph& graph, const Task& task);
 
 /// Short name of a task: "2F0", "send 2F0", "optimizer".
 std::string task_name(const TaskGraph& graph, std::int32_t task);

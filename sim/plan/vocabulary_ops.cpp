@@ -11,7 +11,8 @@ double hidden_bytes(const OpShapes& shapes) {
     return static_cast<double>(shapes.element) * static_cast<double>(shapes.tokens * shapes.hidden);
 }
 
-/// Lookup of the rows that the rank has, zero for the others; the sum over ranks is a comm of its own.
+/// Lookup of the rows that the rank has, zero for the others; the sum over ranks is a comm of its own. A tied matrix
+/// lies here: its gradient is complete behind the last lookup's.
 OpBlock embedding_share(const Job& job, const OpShapes& shapes) {
     OpBlock block;
     block.kind = BlockKind::embedding;
@@ -21,9 +22,13 @@ OpBlock embedding_share(const Job& job, const OpShapes& shapes) {
         const auto kind = job.plan.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
         block.forward.push_back(collective("tp_embedding_reduce", kind, Axis::tp, bytes));
     }
+    if (job.plan.tp > 1 && job.plan.sequence_parallel) {
+        block.weight_grad.push_back(collective("tp_embedding_gather", CollectiveKind::all_gather, Axis::tp, bytes));
+    }
     const auto table = static_cast<double>(shapes.vocab * shapes.hidden);
     block.weight_grad.push_back(
         measured(memory("embedding_grad", 3.0 * bytes + 6.0 * table, 2.0 * bytes + 4.0 * table)));
+    block.parameters = shapes.vocab * shapes.hidden;
     return block;
 }
 
@@ -34,12 +39,20 @@ Op rescale(const OpShapes& shapes) {
 }
 
 /// The input gradient from local statistics is kept in two parts, softmax and target rows, which the global ones
-/// weigh: a 16-bit copy of the softmax, a lookup, and two passes over the hidden state.
-void append_local_gradient(const OpShapes& shapes, std::vector<Op>& ops) {
+/// weigh: a 16-bit copy of the softmax, a lookup, and two passes over the hidden state. The project's own kernels work
+/// on the softmax itself.
+void append_local_gradient(const Job& job, const OpShapes& shapes, const Op& input_grad, std::vector<Op>& ops) {
     const double logits = static_cast<double>(shapes.tokens) * static_cast<double>(shapes.vocab);
     const double bytes = hidden_bytes(shapes);
-    ops.push_back(measured(memory("softmax_copy", 4.0 * logits, shapes.element * logits)));
+    if (!job.software.structure.counts_buffers) {
+        ops.push_back(measured(memory("softmax_copy", 4.0 * logits, shapes.element * logits)));
+    }
+    ops.push_back(input_grad);
     ops.push_back(measured(memory("target_rows", 4.0 * bytes, 3.0 * bytes)));
+    if (job.plan.tp > 1) {
+        const auto kind = job.plan.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+        ops.push_back(collective("tp_target_rows_reduce", kind, Axis::tp, bytes));
+    }
 }
 
 /// Output layer whose S gives logits and softmax. The weight gradient stands in a block of its own, in front because
@@ -53,16 +66,19 @@ void append_output_share(const Job& job, const OpShapes& shapes, StageOps& share
     weights.kind = BlockKind::head;
     weights.weight_grad.push_back(logits.weight_grad);
     append_accumulation(job, shapes.vocab * shapes.hidden, weights.weight_grad);
-    weights.parameters = rank_share_parameters(job);
+    weights.parameters = rank_share_parameters(job) - shapes.vocab * shapes.hidden;
     OpBlock output;
     output.kind = BlockKind::head;
     tp.enter_forward(output.forward);
     output.forward.push_back(logits.forward);
-    append_loss(job, shapes, output);
     if (split != VocabularySplit::interlaced) output.input_grad.push_back(rescale(shapes));
+    append_loss(job, shapes, output);
     std::vector<Op>& gradient = split == VocabularySplit::one_barrier ? output.forward : output.input_grad;
-    if (split == VocabularySplit::one_barrier) append_local_gradient(shapes, gradient);
-    gradient.push_back(logits.input_grad);
+    if (split == VocabularySplit::one_barrier) {
+        append_local_gradient(job, shapes, logits.input_grad, gradient);
+    } else {
+        gradient.push_back(logits.input_grad);
+    }
     tp.leave_backward(gradient);
     // S keeps its input, the last stage's output, until T.
     for (const Op& op : output.forward) output.saved += op.saved;
@@ -84,6 +100,9 @@ OpBlock positions_block(const Job& job, const OpShapes& shapes) {
     // The summed embedding is kept beside what positions and dropout make of it.
     block.saved = mask + shapes.element * shapes.shard_tokens * shapes.hidden;
     block.forward.front().saved = block.saved;
+    if (block.parameters > 0 && structure.counts_buffers) {
+        block.input_grad.push_back(measured(memory("positions_grad", 2.0 * bytes, bytes)));
+    }
     return block;
 }
 

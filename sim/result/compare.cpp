@@ -202,31 +202,37 @@ std::map<std::string, std::string> values_of(const Run& run) {
     return values;
 }
 
-/// The first few; the settings above list all.
-std::string first_of(const std::vector<std::string>& texts) {
-    constexpr std::size_t most = 3;
-    const std::vector<std::string> first(texts.begin(),
-                                         texts.begin() + static_cast<std::ptrdiff_t>(std::min(texts.size(), most)));
-    return fmt::format("{}{}", fmt::join(first, ", "), texts.size() > most ? " ..." : "");
-}
+/// What makes work different, in the order in which it is told. Names of job_settings.
+constexpr std::array<std::string_view, 15> work_settings = {
+    "model.num_layers",
+    "model.num_attention_heads",
+    "global_batch_size",
+    "micro_batch_size",
+    "seq_length",
+    "model",
+    "model.hidden_size",
+    "model.ffn_hidden_size",
+    "model.num_query_groups",
+    "model.kv_channels",
+    "model.vocab_size",
+    "model.num_experts",
+    "model.moe_router_topk",
+    "model.moe_ffn_hidden_size",
+    "model.mtp_num_layers",
+};
 
-/// Settings that make the work of two runs a different one, so that times say little.
+/// Why a comparison of times may mislead.
 std::vector<std::string> notes_on(const std::vector<SettingDifference>& settings) {
-    std::vector<std::string> work;
-    std::vector<std::string> split;
+    std::vector<SettingDifference> split;
     for (const SettingDifference& s : settings) {
-        if (s.a.empty() || s.b.empty()) continue;
-        const std::string text = fmt::format("{} {} and {}", s.name, s.a, s.b);
-        const bool is_batch = s.name.ends_with("batch_size") || s.name == "seq_length";
-        if (is_batch || s.name == "model" || s.name.starts_with("model.num_") || s.name.starts_with("model.hidden")) {
-            work.push_back(text);
-        }
-        if (s.name == "pp" || s.name == "vpp" || s.name == "layout") split.push_back(text);
+        if (!s.a.empty() && !s.b.empty() && (s.name == "pp" || s.name == "vpp" || s.name == "layout"))
+            split.push_back(s);
     }
     std::vector<std::string> notes;
-    if (!work.empty()) notes.push_back("the runs do different work: " + first_of(work));
+    const std::vector<SettingDifference> work = different_work(settings);
+    if (!work.empty()) notes.push_back("the runs do different work: " + pairs_text(work));
     if (!split.empty()) {
-        notes.push_back(fmt::format("stages of equal number hold different layers ({})", first_of(split)));
+        notes.push_back(fmt::format("stages of equal number hold different layers ({})", pairs_text(split)));
     }
     return notes;
 }
@@ -292,6 +298,26 @@ int window_step(const SpanTable& spans) {
     const auto by_time = [](const auto& x, const auto& y) { return x.second < y.second; };
     const auto most = std::max_element(time.begin(), time.end(), by_time);
     return most == time.end() ? 0 : most->first;
+}
+
+std::vector<SettingDifference> different_work(const std::vector<SettingDifference>& settings) {
+    std::vector<SettingDifference> work;
+    for (const std::string_view name : work_settings) {
+        const auto found = std::find_if(settings.begin(), settings.end(),
+                                        [&](const SettingDifference& setting) { return setting.name == name; });
+        if (found != settings.end()) work.push_back(*found);
+    }
+    return work;
+}
+
+std::string pairs_text(const std::vector<SettingDifference>& settings) {
+    std::vector<std::string> texts;
+    texts.reserve(settings.size());
+    for (const SettingDifference& s : settings) {
+        const std::string name = s.name.starts_with("model.") ? s.name.substr(6) : s.name;
+        texts.push_back(fmt::format("{} {} and {}", name, s.a.empty() ? "none" : s.a, s.b.empty() ? "none" : s.b));
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::vector<SettingDifference> differing_settings(const Run& a, const Run& b) {

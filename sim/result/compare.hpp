@@ -56,6 +56,13 @@ Comparison compare(const Run& a, const Run& b);
 /// Traces say little about what was run: of imported runs only settings that both have are compared.
 std::vector<SettingDifference> differing_settings(const Run& a, const Run& b);
 
+/// Of `settings`, those that make the work of the runs another one, whose times then say little against each other:
+/// model, layers, heads, widths, batch, sequence length; layers, heads and batch first.
+std::vector<SettingDifference> different_work(const std::vector<SettingDifference>& settings);
+
+/// "num_layers 4 and 8, global_batch_size 8 and 16"
+std::string pairs_text(const std::vector<SettingDifference>& settings);
+
 /// The step that a run's figures are taken from: the one most of the window's compute time belongs to.
 int window_step(const SpanTable& spans);
 

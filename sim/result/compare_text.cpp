@@ -95,7 +95,7 @@ std::string side_text(const char* name, const Run& run, const std::vector<std::s
 
 std::string matching_text(const Run& a, const Run& b, const Comparison& c) {
     if (a.spans.size() == 0 || b.spans.size() == 0) {
-        return "Passes are not compared: a report has no timeline\n";
+        return fmt::format("Passes are not compared: {} has none\n", a.spans.size() == 0 ? "A" : "B");
     }
     std::vector<std::string> levels;
     for (int i = 0; i < match_level_count; ++i) {
@@ -148,10 +148,14 @@ std::string kinds_text(const SpanTable& spans, const std::vector<std::size_t>& w
 }
 
 std::string compare_text(const Run& a, const Run& b, const Comparison& comparison) {
-    std::string text =
-        fmt::format("A  {} ({})\nB  {} ({})\n\n", a.name, to_string(a.source), b.name, to_string(b.source));
+    // What makes times incomparable comes before all else.
+    const std::vector<SettingDifference> work = different_work(comparison.settings);
+    std::string text = work.empty() ? "" : fmt::format("Different work: {}\n", pairs_text(work));
+    text += fmt::format("A  {} ({})\nB  {} ({})\n\n", a.name, to_string(a.source), b.name, to_string(b.source));
     text += settings_text(comparison.settings);
-    for (const std::string& note : comparison.notes) text += fmt::format("  note: {}\n", note);
+    for (std::size_t i = work.empty() ? 0 : 1; i < comparison.notes.size(); ++i) {  // the first is on top already
+        text += fmt::format("  note: {}\n", comparison.notes[i]);
+    }
     text += "\n";
     if (a.accounts.empty() || b.accounts.empty()) {
         text += fmt::format("Step: A {:.3f} ms, B {:.3f} ms; where the time goes is not known of {}\n",

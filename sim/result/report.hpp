@@ -24,7 +24,7 @@ struct Staleness {
 /// Numbers that are not known are absent. Times are of the window's step.
 struct Summary {
     double step_time_ms = 0.0;
-    std::optional<double> step_time_low_ms;  ///< band of the software profile: P90 of its published errors
+    std::optional<double> step_time_low_ms;  ///< band of the calibration, or else of the profile
     std::optional<double> step_time_high_ms;
     std::optional<int> runs;                  ///< with different random numbers; step_time_ms is that of the first
     std::optional<double> step_time_mean_ms;  ///< over the runs

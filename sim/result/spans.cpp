@@ -283,6 +283,8 @@ std::uint64_t SpanBuilder::name_key(const Piece& piece, bool part_of_task) const
     append(collective_of(task) + 1);
     append(task.microbatch >= 0);
     append(part_of_task);
+    append(task.use);
+    append(is_lookup(graph_, task));
     return key;
 }
 

@@ -43,8 +43,9 @@ std::string figure(const std::string& name, const std::string& value, std::strin
     return text + "\n";
 }
 
-std::string step_time(const Summary& s) {
-    const std::string band = s.step_time_low_ms ? fmt::format("P90 band {} .. {}", milliseconds(*s.step_time_low_ms),
+std::string step_time(const Job& job, const Summary& s) {
+    const char* name = job.calibration ? "P10 to P90" : "P90 band";
+    const std::string band = s.step_time_low_ms ? fmt::format("{} {} .. {}", name, milliseconds(*s.step_time_low_ms),
                                                               milliseconds(*s.step_time_high_ms))
                                                 : "";
     return figure("step time", milliseconds(s.step_time_ms), band);
@@ -67,8 +68,8 @@ std::string exposed(const Summary& s) {
     return figure("exposed communication", milliseconds(total), parts.empty() ? "" : parts);
 }
 
-std::string figures(const Summary& s) {
-    std::string text = step_time(s);
+std::string figures(const Job& job, const Summary& s) {
+    std::string text = step_time(job, s);
     if (s.runs && s.step_time_mean_ms && s.step_time_p90_ms) {
         text += figure(fmt::format("over {} runs", *s.runs), milliseconds(*s.step_time_mean_ms),
                        fmt::format("mean; P90 {}", milliseconds(*s.step_time_p90_ms)));
@@ -111,7 +112,7 @@ std::string heading(const Job& job) {
 }
 
 std::string simulate_text(const Job& job, const Report& report) {
-    std::string text = heading(job) + "\n" + figures(report.summary);
+    std::string text = heading(job) + "\n" + figures(job, report.summary);
     if (report.balance) text += balance_figure(*report.balance);
     text += "\n";
     const auto* columns = "  {:>4} {:>6} {:>7} {:>7} {:>7} {:>8} {:>7} {:>7} {:>8} {:>7}\n";

@@ -48,7 +48,9 @@ struct Job {
     std::int64_t seq_length = 0;    ///< tokens
     std::optional<StageTimes> stage_times;
     std::optional<ScheduleFile> schedule_file;
-    SharedCalibration calibration;         ///< null: none
+    SharedCalibration calibration;  ///< null: none
+    /// Ranks of a host that compute at a time, mean over compute; 0: all of them. Found by evaluate().
+    double computing_ranks = 0.0;
     std::vector<std::string> assumptions;  ///< every default taken, for the report
     std::vector<std::string> warnings;
 };

@@ -33,6 +33,7 @@ public:
         settle_recompute();
         settle_data_parallel(request_, job_);
         settle_precision();
+        apply_calibration(job_);
         settle_rest();
         refuse_out_of_range(job_);
         return std::move(job_);
@@ -105,7 +106,6 @@ private:
         if (!request_.software) assume("software", profile, profile == measured_software() ? "the calibration's" : "");
         job_.software = load_or_take(request_.software.value_or(profile), load_software);
         choose_numbers();
-        apply_calibration(job_);
     }
 
     ClusterSpec cluster() {

@@ -97,21 +97,15 @@ private:
         plan_.zero_shard_size = request_.zero_shard_size.value_or(0);
         if (kind_is(DataParallelKind::hsdp)) {
             plan_.fsdp_shard_size =
-                value_or_assume(request_.fsdp_shard_size, "fsdp_shard_size", replicas_in_node(), "one node");
+                value_or_assume(request_.fsdp_shard_size, "fsdp_shard_size", replicas_in_node(job_), "one node");
         }
         if (!fsdp && shards_optimizer(plan_) && job_.software.structure.zero_group_in_node) {
-            plan_.zero_shard_size = value_or_assume(request_.zero_shard_size, "zero_shard_size", replicas_in_node(),
+            plan_.zero_shard_size = value_or_assume(request_.zero_shard_size, "zero_shard_size", replicas_in_node(job_),
                                                     "one node, by profile " + job_.software.id);
         }
         if (shards_parameters(plan_)) {
             plan_.prefetch_layers = value_or_assume(request_.prefetch_layers, "prefetch_layers", 1);
         }
-    }
-
-    /// Replicas of one node; ranks of a node first fill tensor parallelism.
-    int replicas_in_node() const {
-        const int node = std::max(job_.cluster.gpus_per_node, 1);
-        return std::clamp(node / std::max(plan_.tp, 1), 1, std::max(plan_.dp * plan_.cp, 1));
     }
 
     void settle_buckets() {
@@ -168,7 +162,8 @@ private:
                       "parameter-server and async-sgd");
         if (local) {
             plan_.local_steps = value_or_assume(request_.local_steps, "local_steps", 100);
-            plan_.local_group_size = value_or_assume(request_.local_group_size, "local_group_size", replicas_in_node());
+            plan_.local_group_size =
+                value_or_assume(request_.local_group_size, "local_group_size", replicas_in_node(job_));
         }
         if (async) plan_.softsync = value_or_assume(request_.softsync, "softsync", plan_.dp, "fully asynchronous");
         if (uses_parameter_server(plan_)) {
@@ -185,6 +180,12 @@ private:
 };
 
 }  // namespace
+
+int replicas_in_node(const Job& job) {
+    const ParallelPlan& plan = job.plan;
+    const int node = std::max(job.cluster.gpus_per_node, 1);
+    return std::clamp(node / std::max(plan.tp, 1), 1, std::max(plan.dp * plan.cp, 1));
+}
 
 void settle_data_parallel(const JobRequest& request, Job& job) {
     DataParallelSettler(request, job).settle();

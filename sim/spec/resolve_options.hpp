@@ -18,8 +18,12 @@ DataParallelKind parse_data_parallel(const std::string& text);
 void settle_data_parallel(const JobRequest& request, Job& job);
 
 /// Puts what the job's calibration says of links, device and software in the place of what cluster and software say.
-/// Precondition: cluster and software are settled.
+/// Precondition: cluster, software and precision are settled.
 void apply_calibration(Job& job);
+
+/// Replicas of one node, where optimizer shards stay by default in some frameworks; ranks of a node first fill tensor
+/// parallelism.
+int replicas_in_node(const Job& job);
 
 /// Applies the request's changes of the model's shape, and what follows from them, with a remark on each.
 /// @throws InputError when they do not determine a shape

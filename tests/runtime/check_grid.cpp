@@ -28,7 +28,7 @@ const std::vector<const ScheduleTraits*>& flushing() {
     static const std::vector<const ScheduleTraits*> all = [] {
         std::vector<const ScheduleTraits*> list;
         for (const ScheduleTraits& traits : schedule_kinds()) {
-            if (!traits.asynchronous && !vocabulary_split(traits.kind)) list.push_back(&traits);
+            if (!traits.asynchronous) list.push_back(&traits);
         }
         return list;
     }();
@@ -183,6 +183,12 @@ GridJob grid_job(const GridPoint& point) {
 
 std::optional<Job> job_of(const GridPoint& point) {
     return grid_job(point).job;
+}
+
+Job with_flash_attention(Job job) {
+    static const SoftwareProfile flash = load_software("foreshard-flash");
+    job.software = flash;
+    return job;
 }
 
 std::vector<GridPoint> full_grid() {

@@ -37,6 +37,9 @@ GridJob grid_job(const GridPoint& point);
 /// The point's job; nothing when its values do not go together, or the runtime does not execute it.
 std::optional<Job> job_of(const GridPoint& point);
 
+/// The same job with flash attention.
+Job with_flash_attention(Job job);
+
 /// Every point that may have a job.
 std::vector<GridPoint> full_grid();
 

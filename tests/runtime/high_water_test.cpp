@@ -9,6 +9,7 @@
 #include "sim/plan/buffer_plan.hpp"
 #include "sim/result/memory_profile.hpp"
 #include "tests/runtime/check_grid.hpp"
+#include "tests/runtime/null_device.hpp"
 #include "tests/support/jobs.hpp"
 
 /// What a rank holds at most is what the buffer plan says, when the plan is laid along the order in which things really
@@ -162,6 +163,10 @@ Run run_logged(const Plan& plan, ElementType type) {
     options.train.steps = plan.graph.steps;
     options.train.type = type;
     options.train.memory_logs = &run.logs;
+    if (type ==
+        ElementType::bf16) {  // which the processor does not compute in; what is held does not depend on numbers
+        options.train.device = [](const Plan&, int) { return std::make_unique<test::NullDevice>(ElementType::bf16); };
+    }
     run.outcome = run_as_threads(plan, options, {[](const RunRecord&) {}});
     return run;
 }
@@ -205,16 +210,36 @@ TEST(HighWater, IsThePlansForEveryRankAndKind) {
     }
 }
 
+/// Activations of 2 bytes beside statistics, gradients and optimizer states of 4.
+TEST(HighWater, IsThePlansInBf16) {
+    const std::vector<GridPoint> points = covering_points(4000, 1);
+    for (std::size_t i = 1; i < points.size(); i += 3) {
+        Job job = *job_of(points[i]);
+        job.plan.precision = Precision::bf16;
+        EXPECT_EQ(differences(job, ElementType::bf16), "") << to_string(points[i]);
+    }
+}
+
+TEST(HighWater, IsThePlansWithFlashAttention) {
+    const std::vector<GridPoint> points = covering_points(400, 3);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        Job job = with_flash_attention(*job_of(points[i]));
+        const ElementType type = i % 2 == 0 ? ElementType::fp32 : ElementType::bf16;
+        job.plan.precision = i % 2 == 0 ? Precision::fp32 : Precision::bf16;
+        EXPECT_EQ(differences(job, type), "") << to_string(points[i]);
+    }
+}
+
 /// ZeRO-2 runs with one micro-batch, and holds whole gradients.
 TEST(HighWater, IsThePlansUnderZero2) {
-    JobRequest request = test::tiny_request(1, 2);
+    JobRequest request = foreshard::test::tiny_request(1, 2);
     request.software = std::string("foreshard");
     request.dp = 2;
     request.gpus = 2;
     request.mbs = 1;
     request.gbs = 2;
     request.zero = 2;
-    EXPECT_EQ(differences(test::valid_job(request), ElementType::fp32), "");
+    EXPECT_EQ(differences(foreshard::test::valid_job(request), ElementType::fp32), "");
 }
 
 }  // namespace

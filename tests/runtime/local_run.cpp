@@ -163,6 +163,7 @@ void collect(RankModel& model, ElementType type, StepResult& result) {
         const std::vector<double> w = values_of(parameter.weight, type);
         const std::vector<double> g = values_of(parameter.gradient, type);
         for (std::size_t i = 0; i < w.size(); ++i) {
+            if (parameter.global[i] < 0) continue;
             weights[static_cast<std::size_t>(parameter.global[i])] = w[i];
             gradients[static_cast<std::size_t>(parameter.global[i])] = g[i];
         }

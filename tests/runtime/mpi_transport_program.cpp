@@ -60,6 +60,11 @@ void try_collectives(Transport& transport) {
         transport.all_gather(dp_channel, group, mine, {bytes_of(values), ElementType::fp64});
         expect(values == sum, "reduce-scatter and all-gather", rank);
     }
+    for (int root = 0; root < transport.size(); ++root) {
+        std::vector<double> values = values_of(rank, 13);
+        transport.broadcast(dp_channel, group, root, {bytes_of(values), ElementType::fp64});
+        expect(values == values_of(root, 13), "broadcast", rank);
+    }
     std::vector<double> largest = {1.0 * rank};
     transport.all_reduce(dp_channel, group, {bytes_of(largest), ElementType::fp64}, Reduction::max);
     expect(largest.front() == transport.size() - 1.0, "maximum", rank);

@@ -6,7 +6,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "sim/engine/evaluate.hpp"
+#include "sim/result/compare.hpp"
 #include "tests/support/schema.hpp"
+#include "traces/read_report.hpp"
+#include "traces/read_trace.hpp"
+#include "traces/report_run.hpp"
 
 // foreshard-run as scripts see it: exit codes, reports, and how it ends when something breaks.
 
@@ -79,13 +84,50 @@ TEST_F(RunProgram, WritesTraceAndStageTimes) {
     }
 }
 
+/// A measured report holds the step that its trace draws, pass by pass, and its prediction has the same passes.
+TEST_F(RunProgram, ReportsCompareSpanBySpan) {
+    namespace fsh = foreshard;
+    const std::string flags = std::string(tiny) + "--pp 2 --dp 2 --schedule zb-h1 --iterations 2 --use-flash-attn";
+    ASSERT_EQ(run(flags + " --json '" + file("r.json") + "' --trace '" + file("t.json") + "'").code, 0);
+    const fsh::ReadReport report = fsh::read_report(file("r.json"));
+    const fsh::Run measured = fsh::run_with_spans(report);
+    EXPECT_EQ(measured.source, fsh::RunSource::measured);
+    ASSERT_GT(measured.spans.size(), 20U) << testing::PrintToString(measured.notes);
+    const fsh::Run plain = fsh::run_of(report);
+    EXPECT_EQ(measured.step_time, plain.step_time);
+    EXPECT_EQ(measured.accounts, plain.accounts);
+
+    const fsh::Comparison with_trace = fsh::compare(measured, fsh::read_trace(file("t.json")));
+    EXPECT_EQ(with_trace.match_ratio(), 1.0);
+    for (const fsh::SpanPair& pair : with_trace.pairs) {
+        EXPECT_EQ(pair.level, fsh::MatchLevel::exact);
+        EXPECT_EQ(pair.late, 0);
+        EXPECT_EQ(pair.longer, 0);
+    }
+
+    const fsh::Evaluation e = fsh::evaluate(fsh::resolve(report.job));
+    EXPECT_EQ(e.job.software.id, "foreshard-flash");
+    const fsh::Run predicted = fsh::make_run("prediction", e.job, e.graph, e.timeline, e.report);
+    const fsh::Comparison c = fsh::compare(predicted, measured);
+    std::size_t passes = 0;
+    for (const fsh::SpanPair& pair : c.pairs) {
+        if (!fsh::is_compute(predicted.spans.kind[pair.a])) continue;
+        EXPECT_EQ(pair.level, fsh::MatchLevel::exact);
+        ++passes;
+    }
+    EXPECT_GE(passes, 2U * 2 * 3);  // F, I and W of two micro-batches on two stages
+    EXPECT_TRUE(c.only_a.empty());
+    // The end of a step takes a microsecond for real.
+    for (const std::size_t span : c.only_b) EXPECT_EQ(measured.spans.kind[span], fsh::SpanKind::host);
+}
+
 TEST_F(RunProgram, SaysWhyItDoesNotRunAPlan) {
     const struct {
         const char* flags;
         const char* message;
         int code;
     } cases[] = {{"--pp 2 --schedule pipedream", "schedules that flush", 3},
-                 {"--pp 2 --schedule 1f1b-vocab-1 --vocab-size 256", "splits the vocabulary", 3},
+                 {"--pp 2 --dp 2 --schedule 1f1b-vocab-1 --data-parallel fsdp2", "has lookups between the passes", 3},
                  {"--cp 2", "context parallelism", 3},
                  {"--dp 2 --data-parallel horovod", "does not execute horovod", 3},
                  {"--pp 2 --dp 2 --data-parallel fsdp2", "tied embedding", 3},
@@ -157,7 +199,8 @@ protected:
 };
 
 TEST_F(MpiProgram, ChecksPlansOfTwoAndFourProcesses) {
-    const char* const plans[] = {"--pp 2", "--dp 2 --use-distributed-optimizer", "--tp 2 --sp"};
+    const char* const plans[] = {"--pp 2", "--dp 2 --use-distributed-optimizer", "--tp 2 --sp",
+                                 "--pp 2 --schedule 1f1b-vocab-1"};
     for (const char* plan : plans) {
         const Outcome outcome = mpi(2, std::string(tiny) + plan + " --check --dtype fp64");
         EXPECT_EQ(outcome.code, 0) << plan << "\n" << outcome.err;

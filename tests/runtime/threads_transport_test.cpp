@@ -89,6 +89,25 @@ TEST(ThreadsTransport, ReduceScatterThenAllGatherIsAnAllReduce) {
     }
 }
 
+TEST(ThreadsTransport, ABroadcastGivesWhatItsRootHas) {
+    ThreadsWorld world(3);
+    run_ranks(world, 3, [&](Transport& transport) {
+        for (int root = 0; root < 3; ++root) {
+            std::vector<double> values = values_of(transport.rank(), 5);
+            transport.broadcast(dp_channel, everyone(transport), root, {bytes_of(values), ElementType::fp64});
+            EXPECT_EQ(values, values_of(root, 5));
+        }
+    });
+}
+
+TEST(ThreadsTransport, NamesBroadcastsOfDifferentRoots) {
+    const std::string failure = failure_of(2, [](Transport& transport) {
+        std::vector<double> values(2);
+        transport.broadcast(dp_channel, everyone(transport), transport.rank(), {bytes_of(values), ElementType::fp64});
+    });
+    EXPECT_THAT(failure, HasSubstr("broadcast"));
+}
+
 TEST(ThreadsTransport, MessagesOfAPairKeepTheirOrder) {
     ThreadsWorld world(2);
     run_ranks(world, 2, [&](Transport& transport) {

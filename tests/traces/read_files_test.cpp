@@ -15,6 +15,7 @@
 #include "traces/file_kind.hpp"
 #include "traces/read_report.hpp"
 #include "traces/read_search.hpp"
+#include "traces/report_run.hpp"
 
 /// Reports and searches come back as they were written.
 namespace foreshard {
@@ -46,9 +47,42 @@ TEST_P(ReadReports, ComeBackAsTheyWereWritten) {
     EXPECT_EQ(again.timeline.step_time(), simulated.step_time);
 }
 
+/// Every pass of the simulated run, where it is simulated again to the same figures.
+TEST_P(ReadReports, HaveThePassesOfTheirJob) {
+    const Evaluation e = evaluate(test::any_plan(GetParam()));
+    const ReadReport read = parse_report("r.json", report_json(e, {"foreshard simulate", {}}));
+    const foreshard::Run simulated = make_run("r.json", e.job, e.graph, e.timeline, e.report);
+    const foreshard::Run run = run_with_spans(read);
+    const Comparison c = compare(simulated, run);
+    EXPECT_EQ(run.spans.size(), simulated.spans.size());
+    EXPECT_EQ(c.match_ratio(), 1.0);
+    for (const SpanPair& pair : c.pairs) EXPECT_EQ(pair.late, 0);
+    EXPECT_EQ(run.accounts, simulated.accounts);
+}
+
 nlohmann::json small_report() {
     const Evaluation e = evaluate(test::valid_job(test::tiny_request(2, 4)));
     return nlohmann::json::parse(report_json(e, {"", {}}));
+}
+
+std::string last_note(const nlohmann::json& report) {
+    const foreshard::Run run = run_with_spans(parse_report("r.json", report.dump()));
+    EXPECT_EQ(run.spans.size(), 0U);
+    return run.notes.empty() ? "" : run.notes.back();
+}
+
+TEST(ReadReport, HasNoPassesWhereTheyWouldBeOthers) {
+    nlohmann::json report = small_report();
+    report["summary"]["mfu_ratio"] = 0.5;
+    EXPECT_THAT(last_note(report), HasSubstr("simulated again, it differs: mfu_ratio"));
+    nlohmann::json measured = small_report();
+    measured["measured"] = nlohmann::json::object();
+    EXPECT_THAT(last_note(measured), HasSubstr("no times of tasks"));
+    measured["measured"]["tasks"] = {
+        {{"pp_rank", 0}, {"stream", "compute"}, {"task", "F9"}, {"step", 0}, {"start_ms", 0.0}, {"end_ms", 1.0}}};
+    EXPECT_THAT(last_note(measured), HasSubstr("not those of its job"));
+    measured["measured"]["tasks"][0]["end_ms"] = -1.0;
+    EXPECT_THROW(parse_report("r.json", measured.dump()), InputError);
 }
 
 TEST(ReadReport, TellsFiguresThatChanged) {

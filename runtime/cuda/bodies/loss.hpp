@@ -70,13 +70,10 @@ struct RescaleLogits {
 };
 template <class C>
 struct RescaleSums {
+    const C* own_maximum;
     const C* maximum;
-    C* own_maximum;
     C* sum;
-    FORESHARD_KERNEL void operator()(std::int64_t i) const {
-        sum[i] *= std::exp(own_maximum[i] - maximum[i]);
-        own_maximum[i] = maximum[i];
-    }
+    FORESHARD_KERNEL void operator()(std::int64_t i) const { sum[i] *= std::exp(own_maximum[i] - maximum[i]); }
 };
 
 template <class A, class C>

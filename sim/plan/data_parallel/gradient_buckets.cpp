@@ -42,10 +42,12 @@ Named layer_tensors(const Job& job) {
     return list;
 }
 
-Named embedding_tensors(const Job& job) {
+/// Where pipeline ranks share the vocabulary, rows and the rest lie apart.
+Named embedding_tensors(const Job& job, bool rows, bool rest) {
     const ModelSpec& model = job.model;
     Named list;
-    add(list, "embedding.weight", padded_vocab(model, job.plan.tp) / job.plan.tp * model.hidden);
+    if (rows) add(list, "embedding.weight", vocabulary_rows(job) * model.hidden);
+    if (!rest) return list;
     add(list, "positions.weight", model.positions == PositionKind::learned ? model.max_positions * model.hidden : 0);
     add(list, "token_types.weight", model.token_types * model.hidden);
     if (model.embedding_norm) add_norm(job, "embedding_norm.weight", "embedding_norm.bias", list);
@@ -56,8 +58,14 @@ Named embedding_tensors(const Job& job) {
 Named block_tensors(const Job& job, const OpBlock& block) {
     Named list;
     if (block.kind == BlockKind::layer && block.expert_parameters == 0) list = layer_tensors(job);
-    if (block.kind == BlockKind::embedding) list = embedding_tensors(job);
-    if (block.kind == BlockKind::head && block.parameters > 0) add_norm(job, "norm.weight", "norm.bias", list);
+    const bool shared = vocabulary_shares(job.plan) > 1;
+    const auto has = [&](std::string_view name) {
+        return std::any_of(block.forward.begin(), block.forward.end(), [&](const Op& op) { return op.name == name; });
+    };
+    const bool rows = has("embedding");
+    if (block.kind == BlockKind::embedding) list = embedding_tensors(job, rows, !shared || !rows);
+    const bool norm = block.kind == BlockKind::head && block.parameters > 0 && (!shared || has("final_norm"));
+    if (norm) add_norm(job, "norm.weight", "norm.bias", list);
     std::int64_t known = 0;
     for (const GradientTensor& tensor : list) known += tensor.elements;
     add(list, block.kind == BlockKind::head ? "head.weight" : "other", block.parameters - known);

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/plan/op_graph.hpp"
 #include "sim/plan/parameters.hpp"
 #include "sim/plan/task_graph.hpp"
 
@@ -176,6 +177,18 @@ void keep_what_is_used_soon(ShardGroups& stage) {
     }
 }
 
+/// Per unit the first of those that are rebuilt together with it, or itself.
+std::vector<std::size_t> first_rebuilt(const StageOps& stage, const std::vector<Unit>& units) {
+    std::vector<std::size_t> first(units.size());
+    for (std::size_t u = 0; u < units.size(); ++u) {
+        first[u] = u;
+        const int layers = rebuilt_layers(stage.blocks[static_cast<std::size_t>(units[u].block)]);
+        for (int i = 0; i < layers; ++i)
+            first[u - static_cast<std::size_t>(i)] = u + 1 - static_cast<std::size_t>(layers);
+    }
+    return first;
+}
+
 }  // namespace
 
 ShardGroups shard_groups(const Job& job, const StageOps& stage) {
@@ -183,8 +196,15 @@ ShardGroups shard_groups(const Job& job, const StageOps& stage) {
     const bool one_root = job.plan.data_parallel == DataParallelKind::fsdp1 || tied_here;
     ShardGroups result;
     std::int32_t root = -1;
-    for (const Unit& unit : stage_units(stage)) {
-        const OpBlock& block = stage.blocks[static_cast<std::size_t>(unit.block)];
+    const std::vector<Unit> units = stage_units(stage);
+    const std::vector<std::size_t> first = first_rebuilt(stage, units);
+    for (std::size_t u = 0; u < units.size(); ++u) {
+        const OpBlock& block = stage.blocks[static_cast<std::size_t>(units[u].block)];
+        if (first[u] < u) {
+            result.of_unit.push_back(result.of_unit[first[u]]);
+            result.groups.back().elements += elements_of(block);
+            continue;
+        }
         const bool end = block.kind == BlockKind::embedding || block.kind == BlockKind::head;
         if (end && one_root && root >= 0) {
             result.of_unit.push_back(root);

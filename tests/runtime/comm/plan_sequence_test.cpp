@@ -1,18 +1,15 @@
+#include "tests/runtime/comm/plan_sequence.hpp"
+
 #include <algorithm>
+#include <random>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/comm/call_sequence.hpp"
 #include "runtime/comm/message_groups.hpp"
-#include "runtime/cpu/cpu_device.hpp"
-#include "runtime/executor.hpp"
 #include "runtime/issue_order.hpp"
-#include "runtime/rank_tasks.hpp"
-#include "runtime/trainer.hpp"
 #include "tests/runtime/check_grid.hpp"
-#include "tests/runtime/comm/recording_transport.hpp"
 #include "tests/support/jobs.hpp"
 
 /// What every plan would issue to NCCL, recorded rank by rank and held against its rules.
@@ -21,80 +18,39 @@ namespace {
 
 using testing::IsEmpty;
 
-/// Everything one rank issues in a run of the graph, and when its shards are made whole.
-void record_rank(const Plan& plan, const std::vector<std::int32_t>& order, const std::vector<std::int32_t>& groups,
-                 CallSequence& sequence, int rank) {
-    const std::unique_ptr<Device> device = make_cpu_device(ElementType::fp32);
-    test::RecordingTransport transport(sequence, rank);
-    ModelOptions options;
-    options.poison = Poison::off;
-    RankModel model(plan.job, plan.graph, rank, *device, transport, options);
-    RankTasks tasks(plan.job, plan.graph, plan.ranks, model, transport);
-    const TaskRange range = tasks_of(plan.graph, plan.ranks.position(rank).pp);
-    std::int32_t group_ends = -1;
-    for (const std::int32_t task : order) {
-        if (task < range.first || task >= range.last) continue;
-        const std::int32_t next = groups[static_cast<std::size_t>(task)];
-        if (next >= 0) transport.begin_group();
-        tasks.perform(task);
-        if (task == group_ends) transport.end_group();
-        if (next >= 0) group_ends = next;
-    }
-    tasks.make_whole();
-}
-
-CallSequence record(const Plan& plan, const std::vector<std::int32_t>& order, const std::vector<std::int32_t>& groups) {
-    CallSequence sequence;
-    sequence.communicators = communicators_of(plan.job, plan.graph, plan.ranks);
-    sequence.ranks.resize(static_cast<std::size_t>(plan.ranks.count()));
-    for (int rank = 0; rank < plan.ranks.count(); ++rank) record_rank(plan, order, groups, sequence, rank);
-    return sequence;
-}
-
-std::vector<std::string> unused_communicators(const CallSequence& sequence, int tp) {
-    std::vector<char> used(sequence.communicators.size());
-    for (const auto& calls : sequence.ranks) {
-        for (const IssuedCall& call : calls) used[static_cast<std::size_t>(call.communicator)] = 1;
-    }
-    std::vector<std::string> unused;
-    for (std::size_t c = 0; c < used.size(); ++c) {
-        // Copies of a KV head are added up where their gradients lie, which may be on other replicas.
-        const Channel channel = sequence.communicators[c].channel;
-        const bool copies = channel.axis == Axis::tp && static_cast<int>(sequence.communicators[c].members.size()) < tp;
-        if (used[c] == 0 && !copies) unused.push_back(to_string(sequence.communicators[c]));
-    }
-    return unused;
-}
-
-int groups_in(const std::vector<std::int32_t>& groups) {
-    return static_cast<int>(std::count_if(groups.begin(), groups.end(), [](std::int32_t next) { return next >= 0; }));
-}
-
 TEST(PlanSequence, EveryPlanOfTheCoveringSetKeepsTheRules) {
     int plans = 0;
     int calls = 0;
-    int groups_found = 0;
+    int groups = 0;
     for (const GridPoint& point : covering_points(4000, 7)) {
         SCOPED_TRACE(to_string(point));
-        const std::optional<Job> job = job_of(point);
-        const Schedule schedule = make_schedule(*job);
-        const TaskGraph graph = lower(*job, schedule);
-        const Ranks ranks(*job);
-        const std::vector<std::int32_t> order = issue_order(graph);
-        const std::vector<std::int32_t> groups = message_groups(graph, order);
-        const CallSequence sequence = record({*job, schedule, graph, ranks}, order, groups);
-        EXPECT_THAT(broken_rules(sequence), IsEmpty());
-        EXPECT_THAT(unused_communicators(sequence, job->plan.tp), IsEmpty());
+        test::PlanSequence recorded;
+        EXPECT_THAT(test::sequence_faults(*job_of(point), &recorded), IsEmpty());
         ++plans;
-        groups_found += groups_in(groups);
-        for (const auto& mine : sequence.ranks) calls += static_cast<int>(mine.size());
+        groups += recorded.groups;
+        calls += recorded.calls();
     }
     RecordProperty("plans", plans);
     RecordProperty("calls", calls);
-    RecordProperty("groups", groups_found);
+    RecordProperty("groups", groups);
     EXPECT_GT(plans, 50);
     EXPECT_GT(calls, 10000);
-    EXPECT_GT(groups_found, 100);
+    EXPECT_GT(groups, 100);
+}
+
+/// A share of all plans of the grid, drawn by a seed; tests/runtime/full_grid.cpp looks at every one.
+TEST(PlanSequence, PlansDrawnFromTheWholeGridKeepTheRules) {
+    std::vector<GridPoint> points = full_grid();
+    std::shuffle(points.begin(), points.end(), std::mt19937_64(2026));
+    points.resize(150);
+    int plans = 0;
+    for (const GridPoint& point : points) {
+        const std::optional<Job> job = job_of(point);
+        if (!job) continue;
+        EXPECT_THAT(test::sequence_faults(*job), IsEmpty()) << to_string(point);
+        ++plans;
+    }
+    EXPECT_GT(plans, 60);
 }
 
 /// With f = 1 and a whole backward of 2, the second to last stage of 1F1B has done a forward when the last one has done
@@ -124,8 +80,7 @@ TEST(MessageGroups, SteadyStateOf1f1bSendsForwardAndReceivesBackwardTogether) {
 class SpoiledPlan : public testing::Test {
 protected:
     SpoiledPlan() : job_(make_job()), schedule_(make_schedule(job_)), graph_(lower(job_, schedule_)), ranks_(job_) {
-        const std::vector<std::int32_t> order = issue_order(graph_);
-        sequence_ = record({job_, schedule_, graph_, ranks_}, order, message_groups(graph_, order));
+        sequence_ = test::record_sequence({job_, schedule_, graph_, ranks_}).sequence;
     }
 
     static Job make_job() {

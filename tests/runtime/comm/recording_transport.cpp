@@ -63,6 +63,13 @@ Met RecordingTransport::reduce_scatter(Channel channel, std::span<const int> gro
     return {};
 }
 
+Met RecordingTransport::broadcast(Channel channel, std::span<const int> group, int root, Elements data) {
+    const auto place = std::find(group.begin(), group.end(), root) - group.begin();
+    if (root != rank_ && !data.bytes.empty()) std::memset(data.bytes.data(), 0, data.bytes.size());
+    note_collective(channel, group, {broadcast_call(data, static_cast<int>(place))});
+    return {};
+}
+
 Met RecordingTransport::barrier(Channel channel, std::span<const int> /*group*/) {
     if (!(channel == control_channel)) throw std::logic_error("a barrier outside the control channel");
     return {};

@@ -16,6 +16,7 @@ public:
     Met all_reduce(Channel channel, std::span<const int> group, Elements data, Reduction reduction) override;
     Met all_gather(Channel channel, std::span<const int> group, std::span<const std::byte> mine, Elements all) override;
     Met reduce_scatter(Channel channel, std::span<const int> group, Elements all, Elements mine) override;
+    Met broadcast(Channel channel, std::span<const int> group, int root, Elements data) override;
     Met barrier(Channel channel, std::span<const int> group) override;
     void begin_group() override;
     void end_group() override;

@@ -75,6 +75,16 @@ TEST(LaunchEnvironment, TheInnermostLauncherCounts) {
     EXPECT_EQ(launch_of(all).source, "Slurm");
 }
 
+/// srun --mpi=pmi2: PMI tells the rank, and Slurm alone which process of its host this is.
+TEST(LaunchEnvironment, TheLocalRankIsTakenFromWhoeverTellsIt) {
+    Environment pmi2 = {{"PMI_RANK", "6"},      {"PMI_SIZE", "16"},     {"SLURM_PROCID", "6"},
+                        {"SLURM_NTASKS", "16"}, {"SLURM_LOCALID", "2"}, {"MASTER_ADDR", "node1"}};
+    EXPECT_EQ(launch_of(pmi2).source, "PMI");
+    EXPECT_EQ(launch_of(pmi2).local_rank, 2);
+    pmi2["SLURM_PROCID"] = "0";  // of the batch script that started another launcher: not this process's
+    EXPECT_EQ(launch_of(pmi2).local_rank, 0);
+}
+
 TEST(LaunchEnvironment, SlurmsFirstHostIsRankZeros) {
     Environment slurm = {{"SLURM_PROCID", "7"},
                          {"SLURM_NTASKS", "16"},

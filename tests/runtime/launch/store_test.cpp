@@ -174,6 +174,60 @@ TEST(StoreServer, ClosesOnWrongMagicAndServesOn) {
     EXPECT_EQ(text_at(store.store(), "a"), "b");
 }
 
+/// Lengths that no memory holds, and a sum of lengths that wraps around.
+TEST(StoreServer, NonsenseLengthsCloseTheConnection) {
+    const StoreServer server(0, "run");
+    for (const std::uint64_t bytes :
+         {~std::uint64_t{0}, ~std::uint64_t{0} - store_header_bytes + 1, store_longest_value + 1, std::uint64_t{1}}) {
+        std::string reason;
+        const Socket stranger = connect_to("localhost", server.port(), deadline_in(5s), reason);
+        ASSERT_TRUE(stranger) << reason;
+        StoreHeader header{store_magic, StoreCall::hello, 1, 3, bytes};
+        const auto head = std::as_bytes(std::span(&header, 1));
+        send_all(stranger, joined({head, bytes_of("run")}), deadline_in(1s));
+        std::vector<std::byte> answer(1);
+        EXPECT_EQ(receive_all(stranger, answer, deadline_in(5s)), Transfer::closed) << bytes;
+    }
+    TcpStore store(address(server.port(), 0), 5s);
+    store.store().set("a", bytes_of("b"), 0);
+    EXPECT_EQ(text_at(store.store(), "a"), "b");
+}
+
+/// A rank that sends without end is read in turns: others are served meanwhile.
+TEST(StoreServer, AFloodDoesNotKeepOthersWaiting) {
+    const StoreServer server(0, "run");
+    TcpStore store(address(server.port(), 0), 20s);
+    const std::jthread floods([&](const std::stop_token& stop) {
+        std::string reason;
+        const Socket socket = connect_to("localhost", server.port(), deadline_in(5s), reason);
+        send_all(socket, encode(StoreCall::hello, 1, "run", {}), deadline_in(5s));
+        const std::vector<std::byte> frame = encode(StoreCall::set, 0, "flood", std::vector<std::byte>(1 << 16));
+        while (!stop.stop_requested() && send_all(socket, frame, deadline_in(5s)) == Transfer::done) continue;
+        send_all(socket, encode(StoreCall::bye, 0, "", {}), deadline_in(5s));
+    });
+    for (int i = 0; i < 20; ++i) {
+        store.store().set("a" + std::to_string(i), bytes_of("b"), 1);
+        EXPECT_EQ(text_at(store.store(), "a" + std::to_string(i), 20s), "b");
+    }
+}
+
+/// An answer that claims more than will ever come ends at the deadline, without room being made for all of it.
+TEST(TcpStore, AnAnswerOfNonsenseLengthEndsInTime) {
+    std::string reason;
+    const Socket listener = listen_on(0, reason);
+    ASSERT_TRUE(listener) << reason;
+    std::thread answers([&] {
+        Socket client;
+        while (!client) client = Socket(accept(listener.descriptor(), nullptr, nullptr));
+        const StoreHeader header{store_magic, StoreCall::ok, 0, 0, store_longest_value};
+        send_all(client, std::as_bytes(std::span(&header, 1)), deadline_in(1s));
+        std::this_thread::sleep_for(500ms);
+    });
+    EXPECT_THAT(error_of([&] { const TcpStore store(address(port_of(listener), 0), 0.3s); }),
+                HasSubstr("gave no answer in time"));
+    answers.join();
+}
+
 TEST(StoreServer, APortThatIsTakenIsNamed) {
     const StoreServer server(0, "run");
     EXPECT_THAT(error_of([&] { const StoreServer second(server.port(), "run"); }),
@@ -239,6 +293,28 @@ TEST(FileStore, FilesOfAnotherRunAreNotRead) {
     mine.store().fail(1, "rank 1 gives up");
     EXPECT_EQ(error_of([&] { text_at(mine.store(), "id"); }), "rank 1 gives up");
     EXPECT_EQ(text_at(old.store(), "id"), "stale");
+}
+
+/// Files that a killed run left would be taken for this one's.
+TEST(FileStore, ARunIdThatIsUsedAlreadyIsRefused) {
+    const Folder folder;
+    const FileStore first(folder.path(), "run", 0);
+    const FileStore other(folder.path(), "run", 1);
+    try {
+        const FileStore again(folder.path(), "run", 1);
+        FAIL() << "was not refused";
+    } catch (const InputError& error) {
+        EXPECT_EQ(error.source(), "--run-id");
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("'run'"), HasSubstr("rank 1"), HasSubstr(folder.path())));
+    }
+}
+
+TEST(FileStore, NamesOfRunsAndKeysDoNotRunTogether) {
+    const Folder folder;
+    FileStore job(folder.path(), "job", 0);
+    FileStore part(folder.path(), "job.a", 0);
+    job.store().set("a.b", bytes_of("mine"), 0);
+    EXPECT_THAT(error_of([&] { text_at(part.store(), "b", 0.05s); }), HasSubstr("nobody wrote"));
 }
 
 TEST(FileStore, AFolderThatCannotBeWrittenIsNamed) {

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,6 +82,17 @@ TEST(StoreTransport, CollectivesAddInTheOrderOfRanks) {
     EXPECT_THAT(failures, testing::Each(""));
 }
 
+TEST(StoreTransport, ABroadcastGivesWhatItsRootHas) {
+    const auto failures = run(3, [](StoreTransport& transport) {
+        for (int root = 0; root < 3; ++root) {
+            std::vector<double> values = {value_of(transport.rank(), 0), value_of(transport.rank(), 1)};
+            transport.broadcast(dp_channel, all_ranks(transport), root, {bytes_of(values), ElementType::fp64});
+            EXPECT_EQ(values, std::vector<double>({value_of(root, 0), value_of(root, 1)}));
+        }
+    });
+    EXPECT_THAT(failures, testing::Each(""));
+}
+
 TEST(StoreTransport, MessagesOfAPairKeepTheirOrder) {
     const auto failures = run(2, [](StoreTransport& transport) {
         for (int i = 0; i < 20; ++i) {
@@ -113,6 +125,28 @@ TEST(StoreTransport, CallsThatDoNotFitAreNamed) {
     });
     EXPECT_THAT(messages[0], AllOf(HasSubstr("8 bytes"), HasSubstr("16 bytes")));
     EXPECT_EQ(messages[0], messages[1]);
+}
+
+/// A value that is shorter than it says must not be read beyond its end.
+TEST(StoreTransport, AMessageThatWasCutIsRefused) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{7}, std::size_t{24}}) {
+        const StoreServer server(0, "run");
+        TcpStore store({"localhost", server.port(), "run", 1}, 5s);
+        struct {
+            std::int32_t kind_to_unused[4] = {};
+            std::int64_t total = 16;
+        } header;
+        const auto head = std::as_bytes(std::span(&header, 1)).first(bytes);
+        store.store().set(fmt::format("{}.{}.1-to-0.0", to_string(Axis::pp), to_string(Lane::send_forward)), head, 1);
+        StoreTransport transport(store.store(), 0, 2, 5s);
+        std::vector<double> values(2);
+        try {
+            transport.receive(forward_channel, 1, bytes_of(values));
+            FAIL() << "was not refused";
+        } catch (const TransportError& error) {
+            EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 1"), HasSubstr("cut")));
+        }
+    }
 }
 
 TEST(StoreTransport, TheTimeoutSaysWhoIsAwaited) {

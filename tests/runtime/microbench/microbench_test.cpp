@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 #include "runtime/cpu/cpu_device.hpp"
 #include "runtime/threads_transport.hpp"
 #include "sim/plan/schedules.hpp"
+#include "tests/runtime/null_device.hpp"
 #include "tests/support/jobs.hpp"
 
 namespace foreshard::runtime {
@@ -91,6 +93,38 @@ TEST(Microbench, AllRanksKnowTheTimesOfCommunication) {
         for (const std::vector<int>& group : row.members) timed.insert(group.begin(), group.end());
     }
     EXPECT_EQ(timed.size(), 8U);
+}
+
+/// Products that take a while.
+class SlowDevice final : public test::NullDevice {
+public:
+    SlowDevice() : NullDevice(ElementType::fp32) {}
+    void linear(Tensor /*x*/, Affine /*w*/, Tensor /*y*/) override { wait(); }
+    void linear_input_grad(Tensor /*dy*/, Tensor /*w*/, Tensor /*dx*/) override { wait(); }
+    void linear_weight_grad(Tensor /*dy*/, Tensor /*x*/, Affine /*dw*/) override { wait(); }
+
+private:
+    static void wait() { std::this_thread::sleep_for(std::chrono::milliseconds(80)); }
+};
+
+/// Rank 0 times its kernels for longer than the others wait for a lost rank.
+TEST(Microbench, OtherRanksOutlastLongKernels) {
+    const Job job = plan_of_eight();
+    const TaskGraph graph = lower(job, make_schedule(job));
+    const Ranks ranks(job);
+    const std::vector<Communicator> communicators = communicators_of(job, graph, ranks);
+    const BenchSizes sizes = bench_sizes(job, Effort::tiny);
+    ThreadsWorld world(ranks.count(), std::chrono::seconds(1));
+    const auto begin = std::chrono::steady_clock::now();
+    std::size_t rows = 0;
+    run_ranks(world, ranks.count(), [&](Transport& transport) {
+        SlowDevice device;
+        const std::vector<BenchRow> mine = run_microbench(device, transport, communicators, sizes);
+        if (transport.rank() == 0) rows = mine.size();
+    });
+    EXPECT_GT(rows, 20U);
+    EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1200))
+        << "says nothing if it was quick";
 }
 
 TEST(BenchSizes, AreThePlansOwn) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/cost/calibrated.hpp"
+#include "sim/engine/computing_ranks.hpp"
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/evaluate.hpp"
 #include "sim/plan/op_graph.hpp"
@@ -89,20 +90,56 @@ TEST(CalibratedPrediction, OneLawMovesAPassByItsOpAndNoMore) {
     EXPECT_NEAR(forward_seconds(after) - forward_seconds(before), difference, picosecond);
 }
 
+/// Forward pass of the first stage, each op slowed by what its kind loses where `others` more ranks compute.
+double slowed_forward(const TaskGraph& graph, double others) {
+    double seconds = 0.0;
+    for (const OpBlock& block : graph.stages.front().blocks) {
+        for (const Op& op : block.forward) {
+            if (op.kind != OpKind::collective)
+                seconds += block.repeat * by_hand({op}) * (1.0 + others * (op.kind == OpKind::memory ? 2.0 : 0.5));
+        }
+    }
+    return seconds;
+}
+
+/// A rank alone is not slowed, two replicas always are, and ranks of a pipeline while both compute.
 TEST(CalibratedPrediction, SharedHostSlowsEachKindOfOp) {
     Calibration shared = simple();
     shared.shared_host = {{2, 1.5, 3.0}};
     const Evaluation alone = evaluate(job_with(shared, 1, 4));
     EXPECT_NEAR(forward_seconds(alone), forward_by_hand(alone.graph), picosecond);
-    const Evaluation two = evaluate(job_with(shared, 2, 4));
-    double expected = 0.0;
-    for (const OpBlock& block : two.graph.stages.front().blocks) {
-        for (const Op& op : block.forward) {
-            if (op.kind != OpKind::collective)
-                expected += block.repeat * by_hand({op}) * (op.kind == OpKind::memory ? 3.0 : 1.5);
-        }
+    const Evaluation pipeline = evaluate(job_with(shared, 2, 4));
+    const double others = pipeline.job.computing_ranks - 1.0;
+    EXPECT_GT(others, 0.3);
+    EXPECT_LT(others, 0.95);
+    EXPECT_NEAR(computing_ranks(pipeline.graph, pipeline.timeline) - 1.0, others, 0.02);
+    EXPECT_NEAR(forward_seconds(pipeline), slowed_forward(pipeline.graph, others), picosecond);
+}
+
+TEST(CalibratedPrediction, ReplicasAlwaysComputeTogether) {
+    Calibration shared = simple();
+    shared.shared_host = {{2, 1.5, 3.0}};
+    JobRequest request = test::tiny_request(1, 4);
+    request.dp = 2;
+    request.gbs = 8;
+    request.gpus = 2;
+    request.software = "foreshard";
+    request.precision = "fp32";
+    request.calibration = std::make_shared<const Calibration>(shared);
+    const Evaluation e = evaluate(test::valid_job(request));
+    EXPECT_DOUBLE_EQ(e.job.computing_ranks, 2.0);
+    EXPECT_NEAR(forward_seconds(e), slowed_forward(e.graph, 1.0), picosecond);
+}
+
+/// Passes of equal length on two ranks: GPipe with m micro-batches overlaps m - 1 of the m + 1 slots of each direction.
+TEST(ComputingRanks, OfAPipelineFollowFromItsBubbles) {
+    for (const int m : {1, 2, 4, 8}) {
+        const Job job = test::timed_job(ScheduleKind::gpipe, 2, m, 1, 1000, 1000, 0);
+        const Evaluation e = evaluate(job);
+        // m - 1 slots with both ranks, two with one: sum of squares over sum.
+        const double expected = (4.0 * (m - 1) + 2.0) / (2.0 * (m - 1) + 2.0);
+        EXPECT_NEAR(computing_ranks(e.graph, e.timeline), expected, 1e-12) << m;
     }
-    EXPECT_NEAR(forward_seconds(two), expected, picosecond);
 }
 
 TEST(CalibratedPrediction, OptimizerTakesItsLaw) {

@@ -172,6 +172,26 @@ TEST(CalibrationFit, DensePointsOffTheLawBecomeATable) {
                                [](const auto& a, const auto& b) { return a.time < b.time; }));
 }
 
+/// Four sizes are enough where they reach from a cache to memory.
+TEST(CalibrationFit, FewSizesFarApartBecomeATable) {
+    std::vector<OpPoint> points;
+    for (const auto& [bytes, time] : {std::pair{1e4, 1.0}, {1e5, 9.0}, {1e6, 100.0}, {1e8, 60000.0}}) {
+        points.push_back({"norm", 0.0, bytes, time, 1.0, {0, 0}});
+    }
+    const FittedOp fit = fit_op(points, std::vector<double>(points.size(), 1.0));
+    EXPECT_EQ(fit.law.table.size(), 4U);
+    EXPECT_NEAR(law_time(fit.law, Flops(0.0), Bytes(1e8)).value, 60e-3, 1e-9);
+}
+
+TEST(CalibrationFit, OpsWithoutAmountsAreRejected) {
+    Measurements measured;
+    measured.ops = {{"magic", 0.0, 0.0, 5.0, 1.0, {0, 3}}, {"norm", 0.0, 1e4, 5.0, 1.0, {0, 4}}};
+    const Calibration found = fit_calibration(measured, "x");
+    EXPECT_EQ(find_law(found, "magic"), nullptr);
+    ASSERT_EQ(found.rejected.size(), 1U);
+    EXPECT_EQ(found.rejected.front().row, 3);
+}
+
 TEST(CalibrationFit, RefusesInputsWithoutATime) {
     EXPECT_THROW(fit_calibration({}, "x"), InputError);
 }

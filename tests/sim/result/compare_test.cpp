@@ -1,11 +1,16 @@
 #include "sim/result/compare.hpp"
 
+#include <cmath>
 #include <numeric>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "sim/result/compare_text.hpp"
+#include "sim/result/json_comparison.hpp"
 #include "sim/result/waterfall.hpp"
 #include "sim/result/without_bubbles.hpp"
+#include "sim/spec/json_reader.hpp"
 #include "tests/support/jobs.hpp"
 #include "tests/support/runs.hpp"
 
@@ -76,6 +81,57 @@ TEST_P(AnyPair, ARunAgainstItselfDiffersByNothing) {
     const Waterfall w = waterfall(a, a);
     EXPECT_TRUE(largest_first(w).empty());
     for (const FigureDifference& figure : compare_figures(a, a)) EXPECT_EQ(figure.difference(), 0.0);
+}
+
+/// The figures as they are printed, in microseconds.
+TEST_P(AnyPair, PrintedWaterfallSumsToThePrintedDifference) {
+    const foreshard::Run a = test::any_run(GetParam());
+    const foreshard::Run b = test::any_run(GetParam() + 1000);
+    std::istringstream lines(compare_text(a, b, compare(a, b)));
+    std::string line;
+    while (std::getline(lines, line) && line.find("B - A") == std::string::npos) continue;
+    ASSERT_TRUE(lines) << "no waterfall";
+    const auto last_number = [](const std::string& of) {
+        return std::llround(1e3 * std::stod(of.substr(of.find_last_of(' '))));
+    };
+    long long terms = 0;
+    while (std::getline(lines, line) && !line.starts_with("  step ")) terms += last_number(line);
+    EXPECT_EQ(terms, last_number(line)) << line;
+    EXPECT_NEAR(static_cast<double>(terms), static_cast<double>(b.step_time - a.step_time) / 1e6, 0.5);
+}
+
+TEST_P(AnyPair, EqualRunsDifferByNothingInTextAndJson) {
+    const foreshard::Run a = test::any_run(GetParam());
+    const Comparison c = compare(a, a);
+    const std::string text = compare_text(a, a, c);
+    EXPECT_EQ(text.substr(0, 3), "A  ") << text;
+    for (const char* line : {"Settings: none differ\n", "The steps take equally long\n", "100.0 % of the spans match",
+                             "  only in A: 0", "  only in B: 0"}) {
+        EXPECT_NE(text.find(line), std::string::npos) << line << text;
+    }
+    EXPECT_EQ(text.find("figure "), std::string::npos) << text;
+    const Json json = parse_json(comparison_json({a, a}, {c}), "comparison");
+    const Json& pair = json.at("comparisons").at(0);
+    EXPECT_TRUE(pair.at("settings").empty());
+    EXPECT_TRUE(pair.at("notes").empty());
+    EXPECT_EQ(pair.at("difference_ms"), 0.0);
+    for (const auto& [term, ms] : pair.at("waterfall_ms").items()) EXPECT_EQ(ms, 0.0) << term;
+    for (const auto& [key, figure] : pair.at("figures").items()) EXPECT_EQ(figure.at("difference"), 0.0) << key;
+    EXPECT_EQ(pair.at("matching").at("match_ratio"), 1.0);
+    EXPECT_TRUE(pair.at("matching").at("only_a").empty());
+    EXPECT_TRUE(pair.at("matching").at("only_b").empty());
+}
+
+/// Terms in JSON are milliseconds to the picosecond.
+TEST_P(AnyPair, WaterfallInJsonSumsToThePicosecond) {
+    const foreshard::Run a = test::any_run(GetParam());
+    const foreshard::Run b = test::any_run(GetParam() + 1000);
+    const Json json = parse_json(comparison_json({a, b}, {compare(a, b)}), "comparison");
+    const Json& pair = json.at("comparisons").at(0);
+    long long terms = 0;
+    for (const auto& [term, ms] : pair.at("waterfall_ms").items()) terms += std::llround(1e9 * ms.get<double>());
+    EXPECT_EQ(terms, b.step_time - a.step_time);
+    EXPECT_EQ(std::llround(1e9 * pair.at("difference_ms").get<double>()), b.step_time - a.step_time);
 }
 
 TEST(CompareFigures, BeginWithWhatAPlanIsJudgedBy) {
@@ -202,6 +258,9 @@ TEST(Compare, SaysWhenTheRunsDoDifferentWork) {
     ASSERT_FALSE(notes.empty());
     EXPECT_NE(notes.front().find("micro_batch_size 1 and 2"), std::string::npos) << notes.front();
     EXPECT_NE(notes.front().find("heads"), std::string::npos) << notes.front();
+    const std::string text = compare_text(a, b, compare(a, b));
+    EXPECT_EQ(text.substr(0, text.find('\n')).substr(0, 51), "Different work: num_attention_heads 4 and 2, micro_")
+        << text;
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
 #include <QString>
 
+#include <Eigen/Core>
 #include <cuda_runtime.h>

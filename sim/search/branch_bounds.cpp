@@ -1,0 +1,202 @@
+#include "sim/search/branch_bounds.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/spec/data_parallel.hpp"
+#include "sim/spec/schedule_kinds.hpp"
+
+namespace foreshard {
+
+namespace {
+
+constexpr Picoseconds no_plans = std::numeric_limits<Picoseconds>::max();
+
+bool same_groups(const PassGroups& a, const PassGroups& b) {
+    return a.tp == b.tp && a.cp == b.cp && a.ep == b.ep;
+}
+
+/// Which sum of passes is at hand for a form and recomputation: that of whole passes, or of passes that are cut.
+enum Computed : std::uint8_t { nothing_computed, whole_computed, cut_computed };
+
+}  // namespace
+
+void BranchBounds::begin(int branch) {
+    branch_ = branch;
+    tables_.clear();
+    yield_ = {};
+    yield_.forbidden.assign(in_.space.rules.size(), 0);
+}
+
+BranchBounds::Tables& BranchBounds::tables_of(int grid) {
+    const Branch& branch = in_.space.branches[static_cast<std::size_t>(branch_)];
+    const Grid& shape = in_.space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
+    const GridCosts& costs = in_.grids[static_cast<std::size_t>(branch.cell)][static_cast<std::size_t>(grid)];
+    for (const auto& known : tables_) {
+        if (known->pipeline == (shape.pp > 1) && same_groups(known->groups, costs.groups)) return *known;
+    }
+    Tables& made = *tables_.emplace_back(std::make_unique<Tables>());
+    made.pipeline = shape.pp > 1;
+    made.groups = costs.groups;
+    made.by_recompute.resize(in_.space.recompute.size());
+    PlanKey key{branch_, static_cast<std::int16_t>(grid), static_cast<std::int16_t>(shape.forms.front()), 0, 0};
+    for (std::size_t mode = 0; mode < in_.space.recompute.size(); ++mode) {
+        key.recompute = static_cast<std::int8_t>(mode);
+        made.jobs.push_back(std::make_unique<Job>(in_.space.templates[static_cast<std::size_t>(key.form)].front()));
+        set_plan(in_.space, key, *made.jobs.back());
+    }
+    if (!made.pipeline) return made;
+    const auto total = [&](bool inside) {
+        const CommTime time = in_.network.send_recv(pipeline_message(*made.jobs.front()), inside);
+        return to_picoseconds(time.busy) + to_picoseconds(time.latency);
+    };
+    made.hop_inside = total(true);
+    made.hop_across = total(false);
+    return made;
+}
+
+CostTable& BranchBounds::table(int grid, std::size_t recompute) {
+    Tables& tables = tables_of(grid);
+    std::unique_ptr<CostTable>& table = tables.by_recompute[recompute];
+    if (!table) table = std::make_unique<CostTable>(in_.space, *tables.jobs[recompute], in_.cost, in_.network);
+    return *table;
+}
+
+/// The busiest rank does at least its share of all work, with the least recomputation.
+Picoseconds BranchBounds::grid_floor(int grid, std::int64_t microbatches) {
+    const Branch& branch = in_.space.branches[static_cast<std::size_t>(branch_)];
+    const Grid& shape = in_.space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
+    const CostTable& least = table(grid, 0);
+    return std::max(microbatches * least.whole_model() / shape.pp, Picoseconds{0});
+}
+
+/// States and workspaces of the rank with the most, of the form and sharding with the least.
+BranchBounds::MemoryFloor BranchBounds::grid_memory_floor(int grid) const {
+    const Branch& branch = in_.space.branches[static_cast<std::size_t>(branch_)];
+    const GridCosts& costs = in_.grids[static_cast<std::size_t>(branch.cell)][static_cast<std::size_t>(grid)];
+    constexpr ByteCount unknown = std::numeric_limits<ByteCount>::max();
+    MemoryFloor floor{unknown, unknown};
+    for (const FormSync& form : costs.forms) {
+        const std::size_t classes = form.ranks.size() / in_.space.shardings.size();
+        for (std::size_t s = 0; s < in_.space.shardings.size(); ++s) {
+            ByteCount most = 0;
+            for (std::size_t c = 0; c < classes; ++c) most = std::max(most, form.ranks[s * classes + c].held);
+            floor.allocated = std::min(floor.allocated, most);
+            floor.need = std::min(floor.need, most + form.runtime);
+        }
+    }
+    return floor;
+}
+
+std::int64_t BranchBounds::count_plans(int grid, std::int64_t microbatches) const {
+    const Branch& branch = in_.space.branches[static_cast<std::size_t>(branch_)];
+    const Grid& shape = in_.space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
+    std::int64_t count = 0;
+    for (const int form : shape.forms) {
+        for (std::size_t s = 0; s < in_.space.shardings.size(); ++s) {
+            if (in_.space.broken_rule(form, static_cast<int>(s), microbatches) == 0) ++count;
+        }
+    }
+    return count * static_cast<std::int64_t>(in_.space.recompute.size());
+}
+
+Picoseconds BranchBounds::floor(int branch) {
+    begin(branch);
+    const Branch& self = in_.space.branches[static_cast<std::size_t>(branch)];
+    const Cell& cell = in_.space.cells[static_cast<std::size_t>(self.cell)];
+    Picoseconds least = no_plans;
+    for (std::size_t g = 0; g < cell.grids.size(); ++g) {
+        const std::int64_t m = in_.space.microbatches(self, cell.grids[g]);
+        if (m > 0 && in_.space.forbids.contains(m)) least = std::min(least, grid_floor(static_cast<int>(g), m));
+    }
+    return least;
+}
+
+BranchYield BranchBounds::expand(int branch, const Incumbents* known) {
+    begin(branch);
+    const Branch& self = in_.space.branches[static_cast<std::size_t>(branch)];
+    const Cell& cell = in_.space.cells[static_cast<std::size_t>(self.cell)];
+    for (std::size_t g = 0; g < cell.grids.size(); ++g) {
+        const int grid = static_cast<int>(g);
+        const std::int64_t m = in_.space.microbatches(self, cell.grids[g]);
+        if (m <= 0 || !in_.space.forbids.contains(m)) continue;
+        if (known == nullptr || !cut(grid, m, *known)) expand_grid(grid, m);
+    }
+    return std::move(yield_);
+}
+
+bool BranchBounds::cut(int grid, std::int64_t microbatches, const Incumbents& known) {
+    const MemoryFloor floor = grid_memory_floor(grid);
+    const bool fits = floor.need <= in_.memory_limit;
+    if (fits && !known.rule_out(grid_floor(grid, microbatches), floor.allocated)) return false;
+    const std::int64_t plans = count_plans(grid, microbatches);
+    yield_.pruned += plans;
+    if (!fits) yield_.too_large += plans;
+    return true;
+}
+
+void BranchBounds::expand_grid(int grid, std::int64_t microbatches) {
+    const Branch& branch = in_.space.branches[static_cast<std::size_t>(branch_)];
+    const Grid& shape = in_.space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
+    for (std::size_t place = 0; place < shape.forms.size(); ++place) {
+        expand_form(grid, static_cast<int>(place), microbatches);
+    }
+}
+
+void BranchBounds::expand_form(int grid, int place, std::int64_t microbatches) {
+    const Space& space = in_.space;
+    const Branch& branch = space.branches[static_cast<std::size_t>(branch_)];
+    const Grid& shape = space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
+    const int form = shape.forms[static_cast<std::size_t>(place)];
+    const GridCosts& costs = in_.grids[static_cast<std::size_t>(branch.cell)][static_cast<std::size_t>(grid)];
+    PlanParts parts;
+    parts.form = &space.forms[static_cast<std::size_t>(form)];
+    parts.grid = &costs;
+    parts.microbatches = microbatches;
+    parts.run = run_traits(space.templates[static_cast<std::size_t>(form)].front(), *parts.form);
+    const Tables& tables = tables_of(grid);
+    parts.hop_inside = tables.hop_inside;
+    parts.hop_across = tables.hop_across;
+    for (std::size_t mode = 0; mode < space.recompute.size(); ++mode) {
+        std::uint8_t computed = nothing_computed;
+        for (std::size_t s = 0; s < space.shardings.size(); ++s) {
+            const int rule = space.broken_rule(form, static_cast<int>(s), microbatches);
+            if (rule != 0) {
+                ++yield_.forbidden[static_cast<std::size_t>(rule)];
+                continue;
+            }
+            parts.table = &table(grid, mode);
+            judge(parts, costs.forms[static_cast<std::size_t>(place)],
+                  {branch_, static_cast<std::int16_t>(grid), static_cast<std::int16_t>(form),
+                   static_cast<std::int8_t>(s), static_cast<std::int8_t>(mode)},
+                  computed);
+        }
+    }
+}
+
+/// Memory first; times only of plans that may fit. The pipeline's part is computed once for all shardings.
+void BranchBounds::judge(PlanParts& parts, const FormSync& sync, PlanKey key, std::uint8_t& computed) {
+    const Space& space = in_.space;
+    const Job& job = space.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
+    const Branch& branch = space.branches[static_cast<std::size_t>(branch_)];
+    const Cell& cell = space.cells[static_cast<std::size_t>(branch.cell)];
+    const bool replicated = cell.grids[static_cast<std::size_t>(key.grid)].dp * cell.cp > 1;
+    const bool cut_forward = replicated && shards_parameters(job.plan);
+    const bool cut = cut_forward || (replicated && job.plan.overlap_grad_reduce);
+    ++yield_.evaluated;
+    const int group = group_size(job.plan, parts.microbatches);
+    const ByteCount memory = memory_bound(parts, sync, key.sharding, cut, cut_forward, group);
+    const ByteCount need = memory + sync.runtime;
+    if (need > in_.memory_limit) {
+        ++yield_.too_large;
+        if (!yield_.closest_miss || need < yield_.closest_miss->need) yield_.closest_miss = {need, key};
+        return;
+    }
+    const std::uint8_t wanted = cut ? cut_computed : whole_computed;
+    parts.slack = cut ? Picoseconds{spent_count} : 0;
+    if (computed != wanted) pipeline_.compute(parts);
+    computed = wanted;
+    yield_.candidates.push_back({pipeline_.step(parts, sync, key.sharding, job.plan.skew_steps > 1), memory, key});
+}
+
+}  // namespace foreshard

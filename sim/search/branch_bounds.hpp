@@ -1,0 +1,91 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/search/incumbents.hpp"
+#include "sim/search/plan_bound.hpp"
+
+/// Bounds of all plans of a branch of the space.
+namespace foreshard {
+
+/// A plan that may fit, by its bounds.
+struct Candidate {
+    Picoseconds step_time = 0;
+    ByteCount memory = 0;  ///< allocated
+    PlanKey key;
+};
+
+/// A plan that does not fit, and what it needs at least.
+struct ClosestMiss {
+    ByteCount need = 0;
+    PlanKey key;
+};
+
+struct BranchYield {
+    std::vector<Candidate> candidates;
+    std::int64_t evaluated = 0;
+    std::int64_t pruned = 0;
+    std::int64_t too_large = 0;               ///< of those evaluated: do not fit into memory
+    std::vector<std::int64_t> forbidden;      ///< by rule, as Space::rules
+    std::optional<ClosestMiss> closest_miss;  ///< the one that needs least
+};
+
+/// Everything that bounds read, and that threads share.
+struct BoundInputs {
+    const Space& space;
+    const AllGridCosts& grids;
+    const CostModel& cost;
+    const NetworkModel& network;
+    ByteCount memory_limit = 0;
+};
+
+/// One per thread.
+class BranchBounds {
+public:
+    explicit BranchBounds(const BoundInputs& inputs) : in_(inputs) {}
+
+    /// No plan of the branch takes less; the greatest value where the branch has no plans.
+    Picoseconds floor(int branch);
+
+    /// Bounds of its plans; grids that do not fit or that `known` rules out as a whole are cut.
+    /// @param known nullptr: nothing is cut
+    BranchYield expand(int branch, const Incumbents* known);
+
+private:
+    /// Tables by recomputation, for grids whose groups lie alike.
+    struct Tables {
+        bool pipeline = false;
+        PassGroups groups;
+        std::vector<std::unique_ptr<Job>> jobs;
+        std::vector<std::unique_ptr<CostTable>> by_recompute;
+        Picoseconds hop_inside = 0;
+        Picoseconds hop_across = 0;
+    };
+
+    void begin(int branch);
+    CostTable& table(int grid, std::size_t recompute);
+    Tables& tables_of(int grid);
+    Picoseconds grid_floor(int grid, std::int64_t microbatches);
+    /// What every plan of a grid holds at least, and with what is outside the allocator.
+    struct MemoryFloor {
+        ByteCount allocated = 0;
+        ByteCount need = 0;
+    };
+    MemoryFloor grid_memory_floor(int grid) const;
+    bool cut(int grid, std::int64_t microbatches, const Incumbents& known);
+    std::int64_t count_plans(int grid, std::int64_t microbatches) const;
+    void expand_grid(int grid, std::int64_t microbatches);
+    void expand_form(int grid, int place, std::int64_t microbatches);
+    void judge(PlanParts& parts, const FormSync& sync, PlanKey key, std::uint8_t& computed);
+
+    const BoundInputs& in_;
+    int branch_ = -1;
+    std::vector<std::unique_ptr<Tables>> tables_;
+    PipelineBounds pipeline_;
+    BranchYield yield_;
+};
+
+}  // namespace foreshard

@@ -1,0 +1,143 @@
+#include "sim/search/forms.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/plan/schedule.hpp"
+#include "sim/spec/schedule_kinds.hpp"
+
+namespace foreshard {
+
+namespace {
+
+/// Layers over stages where embedding and loss take the place of a layer each; what does not divide goes to the last
+/// stages, whose ranks hold fewer micro-batches. Empty where a stage would be without layers.
+std::vector<int> split_with_ends(int layers, int stages) {
+    const int slots = layers + 2;
+    std::vector<int> counts(static_cast<std::size_t>(stages), slots / stages);
+    for (int i = stages - slots % stages; i < stages; ++i) ++counts[static_cast<std::size_t>(i)];
+    --counts.front();
+    --counts.back();
+    if (*std::min_element(counts.begin(), counts.end()) < 1) return {};
+    return counts;
+}
+
+class FormMaker {
+public:
+    FormMaker(const SearchAxes& axes, const Job& job, int pp, Space& space)
+        : axes_(axes), job_(job), pp_(pp), layers_(job.model.num_layers), space_(space) {}
+
+    void make() {
+        for (const ScheduleKind kind : axes_.schedules()) {
+            if ((kind == ScheduleKind::none) != (pp_ == 1)) continue;
+            for (const int chunks : chunk_counts(traits_of(kind))) add(kind, chunks);
+        }
+    }
+
+private:
+    std::vector<int> chunk_counts(const ScheduleTraits& traits) const;
+    bool divides(int stages) const { return layers_ % stages == 0 || (layers_ + 2) % stages == 0; }
+    void add(ScheduleKind kind, int chunks);
+    void place(PipelineForm& form);
+    int kind_of(const StageContents& contents);
+
+    const SearchAxes& axes_;
+    const Job& job_;
+    int pp_;
+    int layers_;
+    Space& space_;
+};
+
+std::vector<int> FormMaker::chunk_counts(const ScheduleTraits& traits) const {
+    std::vector<int> counts;
+    const bool several = traits.chunk_rule == ChunkRule::any || traits.chunk_rule == ChunkRule::at_least_two ||
+                         traits.chunk_rule == ChunkRule::even;
+    const int least = traits.kind == ScheduleKind::interleaved || traits.chunk_rule == ChunkRule::even ? 2 : 1;
+    const int step = traits.chunk_rule == ChunkRule::even ? 2 : 1;
+    if (!several || pp_ == 1) {
+        counts.push_back(pp_ == 1 ? 1 : traits.chunks);
+    } else {
+        for (int v = least; v <= layers_ / pp_; v += step) {
+            if (axes_.full() || !axes_.free("vpp") || v == 2 || divides(pp_ * v)) counts.push_back(v);
+        }
+    }
+    std::erase_if(counts, [&](int v) { return !axes_.allows("vpp", v); });
+    return counts;
+}
+
+int FormMaker::kind_of(const StageContents& contents) {
+    StageKind kind{contents.embedding, 0, 0, contents.mtp_layers, contents.loss, contents.first_layer};
+    for (int i = 0; i < contents.layers; ++i) {
+        (is_moe_layer(job_.model, contents.first_layer + i) ? kind.experts : kind.dense) += 1;
+    }
+    const auto same = [&](const StageKind& known) {
+        return known.embedding == kind.embedding && known.dense == kind.dense && known.experts == kind.experts &&
+               known.mtp == kind.mtp && known.loss == kind.loss;
+    };
+    const auto found = std::find_if(space_.kinds.begin(), space_.kinds.end(), same);
+    if (found != space_.kinds.end()) return static_cast<int>(found - space_.kinds.begin());
+    space_.kinds.push_back(kind);
+    return static_cast<int>(space_.kinds.size()) - 1;
+}
+
+void FormMaker::add(ScheduleKind kind, int chunks) {
+    PipelineForm form;
+    form.pp = pp_;
+    form.vpp = chunks;
+    form.schedule = kind;
+    ParallelPlan plan;
+    plan.pp = pp_;
+    plan.vpp = chunks;
+    plan.schedule = kind;
+    form.placement = placement_of(plan);
+    const int stages = form.two_directions() ? pp_ : pp_ * chunks;
+    if (layers_ < stages) return;
+    if (layers_ % stages != 0) {
+        const std::vector<int> counts = split_with_ends(layers_, stages);
+        if (counts.empty()) return;
+        form.ends_in_split = (layers_ + 2) % stages == 0;
+        if (!form.ends_in_split) form.layout = fmt::format("{}", fmt::join(counts, ","));
+    }
+    Job job = job_;
+    job.plan.pp = pp_;
+    set_layout(form, job.plan);
+    for (const StageContents& contents : stage_layout(job)) form.kind.push_back(kind_of(contents));
+    place(form);
+    space_.forms.push_back(std::move(form));
+}
+
+void FormMaker::place(PipelineForm& form) {
+    const int stages = static_cast<int>(form.kind.size());
+    form.rank =
+        form.two_directions() ? stage_ranks(Placement::linear, pp_, stages) : stage_ranks(form.placement, pp_, stages);
+    std::vector<std::vector<int>> held(static_cast<std::size_t>(pp_));
+    for (std::size_t s = 0; s < form.kind.size(); ++s) {
+        held[static_cast<std::size_t>(form.rank[s])].push_back(form.kind[s]);
+    }
+    for (std::size_t r = 0; form.two_directions() && r < held.size(); ++r) {
+        held[r].push_back(form.kind[held.size() - 1 - r]);
+    }
+    for (const std::vector<int>& kinds : held) {
+        const auto known = std::find(form.classes.begin(), form.classes.end(), kinds);
+        form.rank_class.push_back(static_cast<int>(known - form.classes.begin()));
+        if (known == form.classes.end()) form.classes.push_back(kinds);
+    }
+}
+
+}  // namespace
+
+void append_forms(const SearchAxes& axes, const Job& job, int pp, Space& space) {
+    FormMaker(axes, job, pp, space).make();
+}
+
+void set_layout(const PipelineForm& form, ParallelPlan& plan) {
+    plan.vpp = form.vpp;
+    plan.schedule = form.schedule;
+    plan.layout = form.layout;
+    plan.embedding_in_split = plan.loss_in_split = form.ends_in_split;
+}
+
+}  // namespace foreshard

@@ -1,0 +1,407 @@
+#include "sim/search/search.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "sim/cost/calibrated.hpp"
+#include "sim/cost/nccl_network.hpp"
+#include "sim/engine/stoppable.hpp"
+#include "sim/error.hpp"
+#include "sim/prefixes.hpp"
+#include "sim/search/branch_bounds.hpp"
+#include "sim/search/parallel.hpp"
+#include "sim/spec/request_text.hpp"
+
+namespace foreshard {
+
+namespace {
+
+/// Work between two decisions, whatever the number of threads: results must not depend on it.
+constexpr std::size_t branches_at_a_time = 16;
+constexpr std::size_t simulations_at_a_time = 8;
+constexpr std::size_t first_incumbents = 16;
+
+constexpr const char* memory_reason = "memory";
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A candidate that was simulated.
+struct SimulatedPlan {
+    PlanKey key;
+    Picoseconds step_time = 0;
+    ByteCount memory = 0;  ///< allocated
+    ByteCount need = 0;    ///< and outside the allocator
+    Summary summary;
+};
+
+bool comes_first(const Candidate& a, const Candidate& b) {
+    return a.step_time != b.step_time ? a.step_time < b.step_time : a.key < b.key;
+}
+
+class Searcher {
+public:
+    Searcher(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop)
+        : request_(request),
+          on_progress_(on_progress),
+          stop_(stop),
+          threads_(request.threads > 0 ? request.threads
+                                       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U))),
+          space_(make_space(request)),
+          job_(resolve(space_.base)),
+          cost_(job_.cluster.device, job_.software, job_.plan.precision),
+          network_(job_.cluster, job_.software),
+          incumbents_(request.top) {
+        limit_ = job_.cluster.device.usable_memory;
+        if (request.max_memory_gib) {
+            limit_ = std::min(limit_, static_cast<ByteCount>(*request.max_memory_gib * gibi));
+        }
+    }
+
+    SearchOutcome bounds_only() {
+        compute_bounds();
+        result_.elapsed_s = seconds_since(start_);
+        return std::move(result_);
+    }
+
+    SearchOutcome run() {
+        try {
+            compute_bounds();
+            simulate_candidates();
+        } catch (const Stopped&) {
+            result_.stopped = true;
+        }
+        finish();
+        return std::move(result_);
+    }
+
+private:
+    void compute_bounds();
+    void compute_grids();
+    void find_first_incumbents(std::vector<std::pair<Picoseconds, int>>& order);
+    std::vector<std::size_t> front_of_bounds() const;
+    void simulate_some(const std::vector<std::size_t>& places);
+    void expand(const std::vector<int>& branches, const Incumbents* known);
+    void take(BranchYield&& yield);
+    void simulate_candidates();
+    std::vector<SimulatedPlan> simulate(const std::vector<Candidate>& candidates);
+    SimulatedPlan simulate(const Candidate& candidate) const;
+    bool keep(SimulatedPlan&& plan);
+    void finish();
+    FoundPlan found(const SimulatedPlan& plan) const { return {plan_request(space_, plan.key), plan.summary}; }
+    void report(const char* phase, double done_ratio);
+    BoundInputs inputs() const { return {space_, grids_, cost_, network_, limit_}; }
+
+    const SearchRequest& request_;
+    const OnProgress& on_progress_;
+    const std::stop_token& stop_;
+    Clock::time_point start_ = Clock::now();
+    int threads_;
+    Space space_;
+    Job job_;
+    CalibratedCost cost_;
+    NcclNetwork network_;
+    ByteCount limit_ = 0;
+    AllGridCosts grids_;
+    Incumbents incumbents_;
+    std::vector<Candidate> candidates_;
+    std::vector<SimulatedPlan> simulated_;
+    std::optional<ClosestMiss> closest_;
+    std::mutex mutex_;
+    SearchOutcome result_;
+};
+
+void Searcher::report(const char* phase, double done_ratio) {
+    if (!on_progress_) return;
+    SearchProgress progress{phase, done_ratio, result_.evaluated, result_.simulated, std::nullopt};
+    if (!incumbents_.front().empty()) progress.best_ms = to_milliseconds(incumbents_.front().begin()->first);
+    on_progress_(progress);
+}
+
+void Searcher::compute_grids() {
+    std::vector<std::pair<int, int>> all;
+    grids_.resize(space_.cells.size());
+    for (std::size_t c = 0; c < space_.cells.size(); ++c) {
+        for (std::size_t g = 0; g < space_.cells[c].grids.size(); ++g) {
+            all.emplace_back(static_cast<int>(c), static_cast<int>(g));
+        }
+    }
+    std::vector<std::optional<GridCosts>> costs(all.size());
+    parallel_for(threads_, all.size(), [&](std::size_t i, int) {
+        check_stop(stop_);
+        costs[i].emplace(space_, all[i].first, all[i].second, cost_, network_);
+    });
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        grids_[static_cast<std::size_t>(all[i].first)].push_back(std::move(*costs[i]));
+    }
+}
+
+void Searcher::compute_bounds() {
+    const Clock::time_point start = Clock::now();
+    result_.infeasible = space_.infeasible;
+    compute_grids();
+    std::vector<std::pair<Picoseconds, int>> order(space_.branches.size());
+    if (!request_.exhaustive) {
+        const BoundInputs shared = inputs();
+        parallel_for(threads_, order.size(), [&](std::size_t i, int) {
+            check_stop(stop_);
+            order[i] = {BranchBounds(shared).floor(static_cast<int>(i)), static_cast<int>(i)};
+        });
+        std::sort(order.begin(), order.end());
+        find_first_incumbents(order);
+    } else {
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = {0, static_cast<int>(i)};
+    }
+    std::vector<int> rest;
+    rest.reserve(order.size());
+    for (const auto& [floor, branch] : order) rest.push_back(branch);
+    const Incumbents known = incumbents_;
+    expand(rest, request_.exhaustive ? nullptr : &known);
+    result_.estimate_elapsed_s = seconds_since(start);
+}
+
+/// Expands the most promising branches until a plan of theirs fits, then simulates what looks best in time or memory:
+/// the rest is cut by these.
+void Searcher::find_first_incumbents(std::vector<std::pair<Picoseconds, int>>& order) {
+    std::size_t done = 0;
+    while (done < order.size() && incumbents_.front().empty()) {
+        std::vector<int> some;
+        for (; done < order.size() && some.size() < branches_at_a_time; ++done) some.push_back(order[done].second);
+        expand(some, nullptr);
+        std::sort(candidates_.begin(), candidates_.end(), comes_first);
+        while (!candidates_.empty() && incumbents_.front().empty()) simulate_some({0, 1, 2, 3, 4, 5, 6, 7});
+    }
+    simulate_some(front_of_bounds());
+    order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+/// Places of candidates that none beats in both bounds, thinned out.
+std::vector<std::size_t> Searcher::front_of_bounds() const {
+    std::vector<std::size_t> front;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+        if (front.empty() || candidates_[i].memory < candidates_[front.back()].memory) front.push_back(i);
+    }
+    std::vector<std::size_t> some;
+    const std::size_t step = (front.size() + first_incumbents - 1) / first_incumbents;
+    for (std::size_t i = 0; i < front.size(); i += step) some.push_back(front[i]);
+    return some;
+}
+
+/// Candidates at these places, in ascending order, become simulated plans.
+void Searcher::simulate_some(const std::vector<std::size_t>& places) {
+    std::vector<Candidate> round;
+    for (const std::size_t place : places) {
+        if (place < candidates_.size()) round.push_back(candidates_[place]);
+    }
+    for (SimulatedPlan& plan : simulate(round)) keep(std::move(plan));
+    for (auto place = places.rbegin(); place != places.rend(); ++place) {
+        if (*place < candidates_.size()) candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(*place));
+    }
+}
+
+void Searcher::expand(const std::vector<int>& branches, const Incumbents* known) {
+    const BoundInputs shared = inputs();
+    std::vector<BranchYield> yields(branches.size());
+    std::size_t done = 0;
+    parallel_for(threads_, branches.size(), [&](std::size_t i, int) {
+        check_stop(stop_);
+        yields[i] = BranchBounds(shared).expand(branches[i], known);
+        if (known != nullptr) {
+            std::erase_if(yields[i].candidates,
+                          [&](const Candidate& c) { return known->rule_out(c.step_time, c.memory); });
+        }
+        const std::lock_guard lock(mutex_);
+        ++done;
+        if (done % 64 == 0) report("bounds", static_cast<double>(done) / static_cast<double>(branches.size()));
+    });
+    for (BranchYield& yield : yields) take(std::move(yield));
+}
+
+void Searcher::take(BranchYield&& yield) {
+    result_.evaluated += yield.evaluated;
+    result_.pruned += yield.pruned;
+    if (yield.too_large > 0) result_.infeasible[memory_reason] += yield.too_large;
+    for (std::size_t rule = 1; rule < yield.forbidden.size(); ++rule) {
+        if (yield.forbidden[rule] > 0) result_.infeasible[space_.rules[rule]] += yield.forbidden[rule];
+    }
+    const std::optional<ClosestMiss>& miss = yield.closest_miss;
+    if (miss && (!closest_ || std::pair(miss->need, miss->key) < std::pair(closest_->need, closest_->key))) {
+        closest_ = miss;
+    }
+    candidates_.insert(candidates_.end(), yield.candidates.begin(), yield.candidates.end());
+}
+
+SimulatedPlan Searcher::simulate(const Candidate& candidate) const {
+    const Job job = resolve(merge(space_.base, plan_request(space_, candidate.key)));
+    const Evaluation e = evaluate(job, stop_);
+    SimulatedPlan plan;
+    plan.key = candidate.key;
+    plan.step_time = e.timeline.step_time();
+    plan.memory = e.report.summary.peak_memory;
+    plan.need = plan.memory + e.buffers.runtime_bytes();
+    plan.summary = e.report.summary;
+    return plan;
+}
+
+std::vector<SimulatedPlan> Searcher::simulate(const std::vector<Candidate>& candidates) {
+    std::vector<SimulatedPlan> plans(candidates.size());
+    parallel_for(threads_, candidates.size(), [&](std::size_t i, int) {
+        check_stop(stop_);
+        plans[i] = simulate(candidates[i]);
+    });
+    return plans;
+}
+
+/// False when the plan does not fit.
+bool Searcher::keep(SimulatedPlan&& plan) {
+    ++result_.simulated;
+    if (plan.need > limit_) {
+        ++result_.infeasible[memory_reason];
+        if (!closest_ || plan.need < closest_->need) closest_ = ClosestMiss{plan.need, plan.key};
+        return false;
+    }
+    incumbents_.add(plan.step_time, plan.memory);
+    simulated_.push_back(std::move(plan));
+    return true;
+}
+
+/// In the order of their bounds, until none that is left can be among the best or on the front.
+void Searcher::simulate_candidates() {
+    std::sort(candidates_.begin(), candidates_.end(), comes_first);
+    std::size_t next = 0;
+    while (next < candidates_.size()) {
+        check_stop(stop_);
+        std::vector<Candidate> round;
+        for (; next < candidates_.size() && round.size() < simulations_at_a_time; ++next) {
+            const Candidate& candidate = candidates_[next];
+            if (!incumbents_.rule_out(candidate.step_time, candidate.memory)) round.push_back(candidate);
+        }
+        for (SimulatedPlan& plan : simulate(round)) keep(std::move(plan));
+        report("simulation", static_cast<double>(next) / static_cast<double>(candidates_.size()));
+    }
+}
+
+void Searcher::finish() {
+    result_.base = request_.base;
+    result_.loaded = space_.base;
+    result_.space = space_.text;
+    result_.threads = threads_;
+    result_.memory_limit_gib = static_cast<double>(limit_) / gibi;
+    std::sort(simulated_.begin(), simulated_.end(), [](const SimulatedPlan& a, const SimulatedPlan& b) {
+        return std::tie(a.step_time, a.memory, a.key) < std::tie(b.step_time, b.memory, b.key);
+    });
+    ByteCount least = 0;
+    for (std::size_t i = 0; i < simulated_.size(); ++i) {
+        const bool in_front = i == 0 || simulated_[i].memory < least;
+        if (in_front) least = simulated_[i].memory;
+        if (!in_front && static_cast<int>(i) >= request_.top) continue;
+        if (in_front) result_.front.push_back(result_.plans.size());
+        result_.plans.push_back(found(simulated_[i]));
+    }
+    if (result_.plans.empty() && closest_ && !result_.stopped) {
+        const SimulatedPlan plan = simulate(Candidate{0, 0, closest_->key});
+        result_.closest = found(plan);
+        result_.closest_need_gib = static_cast<double>(plan.need) / gibi;
+    }
+    result_.elapsed_s = seconds_since(start_);
+}
+
+/// What is tried where nothing fits: each constraint left out by itself, the memory that the closest plan needs, and
+/// more GPUs.
+class Relaxer {
+public:
+    Relaxer(const SearchRequest& request, const SearchOutcome& result, const std::stop_token& stop)
+        : request_(request), result_(result), stop_(stop) {
+        request_.top = 1;
+        request_.exhaustive = false;
+    }
+
+    std::vector<Relaxation> run() {
+        free_constraints();
+        more_memory();
+        more_gpus();
+        return std::move(found_);
+    }
+
+private:
+    bool attempt(const SearchRequest& request, const std::function<std::string(const FoundPlan&)>& change) {
+        const SearchOutcome result = Searcher(request, {}, stop_).run();
+        if (result.plans.empty()) return false;
+        found_.push_back({change(result.plans.front()), result.plans.front()});
+        return true;
+    }
+
+    void free_constraints() {
+        for (const auto& [axis, values] : request_.constraints) {
+            SearchRequest freed = request_;
+            freed.constraints.erase(axis);
+            std::string flag = "--" + axis;
+            std::replace(flag.begin(), flag.end(), '_', '-');
+            attempt(freed, [&, &values = values, &axis = axis](const FoundPlan& plan) {
+                const std::string value = request_value(plan.plan, axis);
+                return fmt::format("{} {} in place of {}", flag, value.empty() ? "left out" : value, values);
+            });
+        }
+    }
+
+    void more_memory() {
+        if (!request_.max_memory_gib || !result_.closest_need_gib) return;
+        SearchRequest freed = request_;
+        freed.max_memory_gib = std::ceil(*result_.closest_need_gib * 100.0) / 100.0;
+        attempt(freed, [&](const FoundPlan&) {
+            return fmt::format("--max-memory-gib {} in place of {}", *freed.max_memory_gib, *request_.max_memory_gib);
+        });
+    }
+
+    void more_gpus() {
+        SearchRequest more = request_;
+        for (int factor = 2; factor <= most_times_gpus; factor *= 2) {
+            more.base.gpus = *request_.base.gpus * factor;
+            const bool enough = attempt(more, [&](const FoundPlan&) {
+                return fmt::format("--gpus {} in place of {}", *more.base.gpus, *request_.base.gpus);
+            });
+            if (enough) return;
+        }
+    }
+
+    static constexpr int most_times_gpus = 64;
+
+    SearchRequest request_;
+    const SearchOutcome& result_;
+    const std::stop_token& stop_;
+    std::vector<Relaxation> found_;
+};
+
+std::vector<Relaxation> relax(const SearchRequest& request, const SearchOutcome& result, const std::stop_token& stop) {
+    return Relaxer(request, result, stop).run();
+}
+
+}  // namespace
+
+SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
+    if (request.top < 1) throw InputError("--top", "", fmt::format("{}: at least 1 plan must be wanted", request.top));
+    SearchOutcome result = Searcher(request, on_progress, stop).run();
+    if (!result.plans.empty() || result.stopped) return result;
+    if (!request.exhaustive) {
+        // What comes closest may be in a branch that was cut.
+        SearchRequest all = request;
+        all.exhaustive = true;
+        result = Searcher(all, on_progress, stop).run();
+    }
+    if (!result.stopped) result.relaxations = relax(request, result, stop);
+    return result;
+}
+
+SearchOutcome bound_plans(const SearchRequest& request) {
+    return Searcher(request, {}, {}).bounds_only();
+}
+
+}  // namespace foreshard

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/spec/job_request.hpp"
+
+/// What is searched: a model on a cluster, and which plans.
+namespace foreshard {
+
+/// default: what changes neither numerics nor batch, in the usual order of axes. full: all that the search can bound.
+enum class SpaceKind { usual, full };
+
+struct SearchRequest {
+    JobRequest base;  ///< what all plans share; fields that are axes of the search must be empty
+    /// By axis (see search_axes): the values that are allowed, as text ("1..8", "1f1b,zb-v"). Others: the space's own.
+    std::map<std::string, std::string> constraints;
+    SpaceKind space = SpaceKind::usual;
+    std::optional<double> max_memory_gib;  ///< less than the device has
+    int top = 10;                          ///< best plans wanted
+    int threads = 0;                       ///< 0: as many as the machine has
+    bool exhaustive = false;               ///< no branch is cut: every plan's bound is computed
+};
+
+/// An axis of the search, with the field of a JobRequest that it sets, its flag, and what its values are.
+struct SearchAxis {
+    std::string name;
+    std::string help;
+};
+const std::vector<SearchAxis>& search_axes();
+
+/// Options of a job that the search does not know how to bound or vary yet must not be ignored.
+/// @throws InputError naming the flag and what to do
+void refuse_unsearched(const JobRequest& base);
+
+}  // namespace foreshard

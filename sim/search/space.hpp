@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/search/search_request.hpp"
+#include "sim/spec/job.hpp"
+#include "sim/spec/layout.hpp"
+
+/// The plans of a search, in a canonical order. A plan is a cell (degrees inside a pipeline stage), a grid of it
+/// (pipeline and data-parallel sizes), a micro-batch, sequence parallelism or not, a pipeline form, a sharding of the
+/// states, and a recomputation mode. Whatever does not depend on the rest is kept once.
+namespace foreshard {
+
+/// What a virtual stage holds; stages of a kind cost the same.
+struct StageKind {
+    bool embedding = false;
+    int dense = 0;  ///< layers
+    int experts = 0;
+    int mtp = 0;
+    bool loss = false;
+    int first_layer = 0;  ///< of one stage of this kind
+};
+
+/// How the layers stand on stages, and stages on ranks, whatever is inside them.
+struct PipelineForm {
+    int pp = 1;
+    int vpp = 1;
+    ScheduleKind schedule = ScheduleKind::none;
+    Placement placement = Placement::linear;
+    std::string layout;                     ///< list of layers per stage; empty: even, or the ends count as layers
+    bool ends_in_split = false;             ///< embedding and loss count as a layer each
+    std::vector<int> kind;                  ///< per stage: index of Space::kinds
+    std::vector<int> rank;                  ///< per stage; with two directions that of the first
+    std::vector<int> rank_class;            ///< per rank: ranks of a class hold stages of the same kinds
+    std::vector<std::vector<int>> classes;  ///< kinds of the stages of a rank, in the order of stages
+    bool two_directions() const { return placement == Placement::bidirectional; }
+};
+
+struct Sharding {
+    DataParallelKind kind = DataParallelKind::ddp;
+    int zero = 0;
+};
+
+struct Grid {
+    int pp = 1;
+    int dp = 1;
+    std::vector<int> forms;  ///< of Space::forms
+};
+
+struct Cell {
+    int tp = 1;
+    int cp = 1;
+    int ep = 1;
+    int etp = 0;  ///< 0: as tp
+    std::vector<bool> sp;
+    std::vector<Grid> grids;
+};
+
+/// Plans of one cell, micro-batch and choice of sequence parallelism.
+struct Branch {
+    int cell = 0;
+    std::int64_t mbs = 1;
+    bool sp = false;
+};
+
+/// A plan by its place in the space.
+struct PlanKey {
+    std::int32_t branch = 0;
+    std::int16_t grid = 0;
+    std::int16_t form = 0;  ///< of Space::forms
+    std::int8_t sharding = 0;
+    std::int8_t recompute = 0;
+    auto operator<=>(const PlanKey&) const = default;
+};
+
+struct Space {
+    JobRequest base;   ///< with the specs themselves in place of names
+    std::string text;  ///< in words
+    std::vector<PipelineForm> forms;
+    std::vector<StageKind> kinds;
+    std::vector<Sharding> shardings;
+    std::vector<Recompute> recompute;
+    std::vector<Cell> cells;
+    std::vector<Branch> branches;
+    std::vector<std::vector<Job>> templates;  ///< [form][sharding]: defaults resolved, degrees to be set
+    /// Plans that a rule of check(job) forbids, by the fields of the rule.
+    std::map<std::string, std::int64_t> infeasible;
+
+    /// The rule that forbids the form with the sharding and so many micro-batches: an index of `rules`; 0: none.
+    int broken_rule(int form, int sharding, std::int64_t microbatches) const;
+    std::vector<std::string> rules = {""};                      ///< fields of rules
+    std::map<std::int64_t, std::vector<std::uint8_t>> forbids;  ///< by micro-batches: [form * shardings + sharding]
+
+    std::int64_t microbatches(const Branch& branch, const Grid& grid) const;
+};
+
+/// @throws InputError for malformed or contradictory constraints, and for what the search does not cover
+Space make_space(const SearchRequest& request);
+
+/// What has to be said beyond the space's base to get the plan; with every axis given.
+JobRequest plan_request(const Space& space, const PlanKey& key);
+
+/// The template of a plan with all its degrees, without its layout: what costs and memory depend on.
+void set_plan(const Space& space, const PlanKey& key, Job& job);
+
+}  // namespace foreshard

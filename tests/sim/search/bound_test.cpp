@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include "sim/engine/estimate.hpp"
+#include "sim/engine/evaluate.hpp"
+#include "sim/search/forms.hpp"
+#include "sim/spec/data_parallel.hpp"
+#include "sim/spec/request_text.hpp"
+#include "sim/spec/schedule_kinds.hpp"
+#include "tests/support/search_spaces.hpp"
+
+/// The fast bounds of plans against estimate(), the engine and the report's memory.
+namespace foreshard {
+namespace {
+
+using test::BoundedSpace;
+
+std::string words(const JobRequest& plan) {
+    return request_flags(plan);
+}
+
+bool exact_memory(const Job& job) {
+    const bool replicated = job.plan.dp * job.plan.cp > 1;
+    if (replicated && (shards_gradients(job.plan) || job.plan.overlap_grad_reduce)) return false;
+    const ScheduleKind kind = job.plan.schedule;
+    return kind == ScheduleKind::none || kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::gpipe;
+}
+
+class BoundsOfSpace : public testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, BoundsOfSpace, testing::Range(std::uint64_t{1}, std::uint64_t{13}));
+
+/// Every `stride`-th plan is simulated.
+void compare_with_engine(const SearchRequest& request, std::size_t stride) {
+    const BoundedSpace bounded = test::bounded_space(request);
+    ASSERT_FALSE(bounded.plans.empty());
+    for (std::size_t i = 0; i < bounded.plans.size(); i += stride) {
+        const Candidate& plan = bounded.plans[i];
+        const Job job = test::job_of(bounded.space, plan.key);
+        SCOPED_TRACE(words(plan_request(bounded.space, plan.key)));
+        ASSERT_TRUE(check(job).empty()) << check(job).front().rule;
+        const Evaluation e = evaluate(job);
+        EXPECT_LE(plan.step_time, e.timeline.step_time());
+        EXPECT_LE(plan.memory, e.report.summary.peak_memory);
+        if (exact_memory(job)) {
+            EXPECT_EQ(plan.memory, e.report.summary.peak_memory);
+        }
+        const Estimate reference = estimate(job, e.schedule);
+        EXPECT_LE(plan.step_time, reference.step_time) << reference.form;
+    }
+}
+
+TEST_P(BoundsOfSpace, AreNeverAboveTheEngine) {
+    compare_with_engine(test::random_search(GetParam()), 29);
+}
+
+TEST_P(BoundsOfSpace, AreNeverAboveTheEngineInTheFullSpace) {
+    SearchRequest request = test::random_search(GetParam());
+    request.space = SpaceKind::full;
+    request.base.overlap_grad_reduce = GetParam() % 2 == 0;
+    compare_with_engine(request, 199);
+}
+
+/// Where nothing of data parallelism overlaps, the default space is bounded as tightly as estimate() does.
+TEST_P(BoundsOfSpace, AreThoseOfEstimate) {
+    const BoundedSpace bounded = test::bounded_space(test::random_search(GetParam()));
+    for (std::size_t i = 0; i < bounded.plans.size(); i += 19) {
+        const Candidate& plan = bounded.plans[i];
+        const Job job = test::job_of(bounded.space, plan.key);
+        SCOPED_TRACE(words(plan_request(bounded.space, plan.key)));
+        EXPECT_EQ(plan.step_time, estimate(job, schedule_of(job)).step_time);
+    }
+}
+
+/// What costs depend on is set by hand in the fast path; the resolved job must say the same.
+TEST_P(BoundsOfSpace, PlansAreSetAsTheyAreResolved) {
+    SearchRequest request = test::random_search(GetParam());
+    request.space = SpaceKind::full;
+    if (GetParam() % 2 == 0) request.base.software = "internlm";
+    const BoundedSpace bounded = test::bounded_space(request);
+    for (std::size_t i = 0; i < bounded.plans.size(); i += 101) {
+        const PlanKey& key = bounded.plans[i].key;
+        Job fast = bounded.space.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
+        set_plan(bounded.space, key, fast);
+        const Job job = test::job_of(bounded.space, key);
+        SCOPED_TRACE(words(plan_request(bounded.space, key)));
+        const ParallelPlan& a = fast.plan;
+        const ParallelPlan& b = job.plan;
+        EXPECT_EQ(std::tie(a.dp, a.tp, a.pp, a.vpp, a.cp, a.ep, a.sequence_parallel, a.schedule),
+                  std::tie(b.dp, b.tp, b.pp, b.vpp, b.cp, b.ep, b.sequence_parallel, b.schedule));
+        EXPECT_EQ(expert_tp(a), expert_tp(b));
+        EXPECT_EQ(std::tie(a.recompute, a.recompute_num_layers, a.zero_stage, a.distributed_optimizer),
+                  std::tie(b.recompute, b.recompute_num_layers, b.zero_stage, b.distributed_optimizer));
+        EXPECT_EQ(std::tie(a.overlap_p2p, a.overlap_grad_reduce, a.overlap_param_gather, a.reshard_after_forward),
+                  std::tie(b.overlap_p2p, b.overlap_grad_reduce, b.overlap_param_gather, b.reshard_after_forward));
+        EXPECT_EQ(std::tie(a.fsdp_shard_size, a.zero_shard_size, a.sync_every_microbatch, a.precision, a.order),
+                  std::tie(b.fsdp_shard_size, b.zero_shard_size, b.sync_every_microbatch, b.precision, b.order));
+        EXPECT_EQ(std::tie(fast.gpus, fast.global_batch, fast.micro_batch),
+                  std::tie(job.gpus, job.global_batch, job.micro_batch));
+    }
+}
+
+}  // namespace
+}  // namespace foreshard

@@ -1,0 +1,234 @@
+#include "sim/search/search.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "sim/engine/evaluate.hpp"
+#include "sim/error.hpp"
+#include "sim/prefixes.hpp"
+#include "sim/spec/request_text.hpp"
+#include "tests/support/search_spaces.hpp"
+
+/// The search against simulating every plan.
+namespace foreshard {
+namespace {
+
+struct Point {
+    double step_time_ms = 0.0;
+    ByteCount memory = 0;
+    auto operator<=>(const Point&) const = default;
+};
+
+/// Of all plans of a space that fit: step times in order, and the front.
+struct BruteForce {
+    std::vector<double> times_ms;
+    std::vector<Point> front;
+};
+
+BruteForce simulate_all(const SearchRequest& request) {
+    const test::BoundedSpace bounded = test::bounded_space(request);
+    std::vector<Point> points;
+    for (const Candidate& plan : bounded.plans) {
+        const Evaluation e = evaluate(test::job_of(bounded.space, plan.key));
+        const Summary& summary = e.report.summary;
+        ByteCount limit = summary.memory_capacity;
+        if (request.max_memory_gib) limit = std::min(limit, static_cast<ByteCount>(*request.max_memory_gib * gibi));
+        if (summary.peak_memory + e.buffers.runtime_bytes() > limit) continue;
+        points.push_back({summary.step_time_ms, summary.peak_memory});
+    }
+    std::sort(points.begin(), points.end());
+    BruteForce result;
+    for (const Point& point : points) {
+        result.times_ms.push_back(point.step_time_ms);
+        if (result.front.empty() || point.memory < result.front.back().memory) result.front.push_back(point);
+    }
+    return result;
+}
+
+std::vector<Point> front_of(const SearchOutcome& result) {
+    std::vector<Point> front;
+    for (const std::size_t i : result.front) {
+        front.push_back({result.plans[i].summary.step_time_ms, result.plans[i].summary.peak_memory});
+    }
+    return front;
+}
+
+std::vector<std::string> told(const SearchOutcome& result) {
+    std::vector<std::string> lines;
+    for (const FoundPlan& found : result.plans) {
+        lines.push_back(request_flags(found.plan) + " " + std::to_string(found.summary.step_time_ms));
+    }
+    return lines;
+}
+
+class SmallSpace : public testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, SmallSpace, testing::Range(std::uint64_t{1}, std::uint64_t{31}));
+
+TEST_P(SmallSpace, GivesWhatBruteForceGives) {
+    SearchRequest request = test::random_search(GetParam());
+    request.base.num_layers = 4;
+    if (GetParam() % 3 == 0) request.max_memory_gib = 40.0;
+    const BruteForce all = simulate_all(request);
+    const SearchOutcome pruned = search(request);
+    ASSERT_GE(all.times_ms.size(), 200U);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(pruned.plans[i].summary.step_time_ms, all.times_ms[i]) << i;
+    EXPECT_EQ(front_of(pruned), all.front);
+    request.exhaustive = true;
+    const SearchOutcome exhaustive = search(request);
+    EXPECT_EQ(told(exhaustive), told(pruned));
+    EXPECT_EQ(exhaustive.pruned, 0);
+    EXPECT_EQ(exhaustive.evaluated, pruned.evaluated + pruned.pruned);
+}
+
+TEST(Search, DoesNotDependOnThreads) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        SearchRequest request = test::random_search(seed);
+        request.threads = 1;
+        const SearchOutcome one = search(request);
+        request.threads = 5;
+        const SearchOutcome five = search(request);
+        EXPECT_EQ(told(one), told(five));
+        EXPECT_EQ(std::tie(one.evaluated, one.pruned, one.simulated, one.infeasible, one.front),
+                  std::tie(five.evaluated, five.pruned, five.simulated, five.infeasible, five.front));
+    }
+}
+
+SearchRequest llama_on_8() {
+    SearchRequest request;
+    request.base.model = "llama3-8b";
+    request.base.cluster = "dgx-h100";
+    request.base.gpus = 8;
+    request.base.gbs = 32;
+    request.threads = 2;
+    return request;
+}
+
+/// The winner is a simulated plan: its flags give the same figures again.
+TEST(Search, FlagsOfAPlanGiveItsFigures) {
+    const SearchOutcome result = search(llama_on_8());
+    ASSERT_FALSE(result.plans.empty());
+    for (const FoundPlan& found : result.plans) {
+        const Evaluation e = evaluate(resolve(merge(result.base, found.plan)));
+        EXPECT_EQ(e.report.summary.step_time_ms, found.summary.step_time_ms);
+        EXPECT_EQ(e.report.summary.peak_memory, found.summary.peak_memory);
+    }
+}
+
+/// 126 layers do not divide by 16 stages; with embedding and loss in the place of a layer each they do.
+TEST(Search, KnowsLayoutsWithEndsAsLayers) {
+    SearchRequest request;
+    request.base.model = "llama3-405b";
+    request.base.cluster = "dgx-h100";
+    request.base.gpus = 1024;
+    request.base.gbs = 128;
+    request.constraints = {{"tp", "8"}, {"cp", "1"}, {"pp", "16"}, {"mbs", "1"}, {"schedule", "1f1b"}};
+    const Space space = make_space(request);
+    ASSERT_EQ(space.forms.size(), 1U);
+    EXPECT_TRUE(space.forms.front().ends_in_split);
+    const std::vector<StageContents> layout = stage_layout(test::job_of(space, {0, 0, 0, 0, 0}));
+    EXPECT_EQ(layout.front().layers, 7);
+    EXPECT_EQ(layout[1].layers, 8);
+    EXPECT_EQ(layout.back().layers, 7);
+}
+
+TEST(Search, SaysWhatToRelaxWhereNothingFits) {
+    SearchRequest request = llama_on_8();
+    request.constraints = {{"tp", "1"}, {"pp", "1"}, {"zero", "0"}};
+    const SearchOutcome result = search(request);
+    EXPECT_TRUE(result.plans.empty());
+    ASSERT_TRUE(result.closest_need_gib.has_value());
+    EXPECT_GT(*result.closest_need_gib, result.memory_limit_gib);
+    ASSERT_FALSE(result.relaxations.empty());
+    for (const Relaxation& relaxation : result.relaxations) {
+        const Evaluation e = evaluate(resolve(merge(merge(result.base, relaxation.plan.plan), {})));
+        EXPECT_TRUE(e.report.summary.fits) << relaxation.change;
+    }
+}
+
+/// What the closest plan needs is enough, and a hundredth of a GiB less is not.
+TEST(Search, SaysHowMuchMemoryIsMissing) {
+    SearchRequest request = llama_on_8();
+    request.max_memory_gib = 12.0;
+    const SearchOutcome none = search(request);
+    ASSERT_TRUE(none.plans.empty());
+    ASSERT_TRUE(none.closest_need_gib.has_value());
+    request.max_memory_gib = *none.closest_need_gib + 0.01;
+    EXPECT_FALSE(search(request).plans.empty());
+    request.max_memory_gib = *none.closest_need_gib - 0.01;
+    EXPECT_TRUE(search(request).plans.empty());
+}
+
+TEST(Search, StopsWhenAsked) {
+    std::stop_source source;
+    source.request_stop();
+    const SearchOutcome result = search(llama_on_8(), {}, source.get_token());
+    EXPECT_TRUE(result.stopped);
+    EXPECT_TRUE(result.plans.empty());
+}
+
+TEST(Search, ReportsProgress) {
+    SearchRequest request = llama_on_8();
+    std::int64_t simulated = 0;
+    double ratio = 0.0;
+    const SearchOutcome result = search(request, [&](const SearchProgress& progress) {
+        if (std::string_view(progress.phase) != "simulation") return;
+        EXPECT_GE(progress.done_ratio, ratio);
+        ratio = progress.done_ratio;
+        simulated = progress.simulated;
+    });
+    EXPECT_EQ(simulated, result.simulated);
+    EXPECT_EQ(ratio, 1.0);
+}
+
+void expect_refusal(const SearchRequest& request, const std::string& text) {
+    try {
+        search(request);
+        FAIL() << "not refused: " << text;
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+}
+
+TEST(Search, RefusesWhatItDoesNotCover) {
+    SearchRequest request = llama_on_8();
+    request.constraints["schedule"] = "pipedream";
+    expect_refusal(request, "changes the numerics");
+    request.constraints["schedule"] = "1f1b-vocab-1";
+    expect_refusal(request, "spreads the vocabulary");
+    request.constraints = {{"tp", "1..x"}};
+    expect_refusal(request, "'x' in '1..x' is no whole number");
+    request.constraints = {{"tp", "8..2"}};
+    expect_refusal(request, "runs downwards");
+    request.constraints = {{"tp", "33..63"}};
+    expect_refusal(request, "allows no value");
+    request.constraints = {{"zero", "4"}};
+    expect_refusal(request, "0, 1, 2 or 3");
+    request.constraints = {{"data_parallel", "horovod"}};
+    expect_refusal(request, "horovod is not searched over");
+    request.constraints = {{"data_parallel", "fsdp2"}, {"zero", "1"}};
+    expect_refusal(request, "FSDP is 3");
+    request.constraints.clear();
+    request.base.contention = "links";
+    expect_refusal(request, "--contention");
+    request.base.contention.reset();
+    request.base.layout = "16,16";
+    expect_refusal(request, "--layout");
+    request.base.layout.reset();
+    request.base.gbs.reset();
+    expect_refusal(request, "--gbs");
+}
+
+/// Plans that are ruled out are counted by the fields of the rule.
+TEST(Search, CountsWhatIsInfeasible) {
+    SearchRequest request = llama_on_8();
+    request.constraints = {{"tp", "1,3"}, {"pp", "1"}};
+    EXPECT_EQ(search(request).infeasible.count("gpus, dp, tp, pp, cp"), 1U);
+    request.base.gpus = 24;
+    request.base.gbs = 24;
+    EXPECT_EQ(search(request).infeasible.count("num_attention_heads, tp"), 1U);
+}
+
+}  // namespace
+}  // namespace foreshard

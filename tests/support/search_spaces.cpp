@@ -1,0 +1,68 @@
+#include "tests/support/search_spaces.hpp"
+
+#include <limits>
+#include <random>
+
+#include "sim/cost/calibrated.hpp"
+#include "sim/cost/nccl_network.hpp"
+
+namespace foreshard::test {
+
+namespace {
+
+template <class T>
+T drawn(std::mt19937_64& dice, const std::vector<T>& values) {
+    return values[dice() % values.size()];
+}
+
+}  // namespace
+
+SearchRequest random_search(std::uint64_t seed) {
+    std::mt19937_64 dice(seed);
+    SearchRequest request;
+    const std::string model = drawn<std::string>(dice, {"gpt3-6.7b", "llama3-8b", "mixtral-8x7b", "bert-large"});
+    request.base.model = model;
+    request.base.num_layers = drawn<int>(dice, {4, 6, 8, 14});
+    request.base.cluster = drawn<std::string>(dice, {"dgx-a100-80g", "dgx-h100"});
+    request.base.software = drawn<std::string>(dice, {"megatron-core-te", "megatron-2022", "megatron-2021", "nemo-te"});
+    request.base.gpus = drawn<int>(dice, {8, 16});
+    request.base.gbs = drawn<int>(dice, {16, 24});
+    request.base.precision = "bf16";
+    if (dice() % 3 == 0) request.base.overlap_p2p = false;
+    request.constraints["tp"] = drawn<std::string>(dice, {"1..4", "1..2", "2..8"});
+    request.constraints["cp"] = "1..2";
+    request.constraints["ep"] = drawn<std::string>(dice, {"1", "1..4"});
+    request.constraints["mbs"] = "1..4";
+    request.constraints["recompute"] = drawn<std::string>(dice, {"none,full", "selective,full", "none,selective"});
+    request.top = 3;
+    request.threads = 2;
+    if (model != "mixtral-8x7b") request.constraints["ep"] = "1";
+    return request;
+}
+
+BoundedSpace bounded_space(const SearchRequest& request) {
+    BoundedSpace result{make_space(request), {}};
+    const Space& space = result.space;
+    const Job job = resolve(space.base);
+    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
+    const NcclNetwork network(job.cluster, job.software);
+    AllGridCosts grids(space.cells.size());
+    for (std::size_t c = 0; c < space.cells.size(); ++c) {
+        for (std::size_t g = 0; g < space.cells[c].grids.size(); ++g) {
+            grids[c].emplace_back(space, static_cast<int>(c), static_cast<int>(g), cost, network);
+        }
+    }
+    const BoundInputs inputs{space, grids, cost, network, std::numeric_limits<ByteCount>::max()};
+    BranchBounds bounds(inputs);
+    for (std::size_t b = 0; b < space.branches.size(); ++b) {
+        const BranchYield yield = bounds.expand(static_cast<int>(b), nullptr);
+        result.plans.insert(result.plans.end(), yield.candidates.begin(), yield.candidates.end());
+    }
+    return result;
+}
+
+Job job_of(const Space& space, const PlanKey& key) {
+    return resolve(merge(space.base, plan_request(space, key)));
+}
+
+}  // namespace foreshard::test

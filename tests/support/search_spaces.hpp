@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/search/branch_bounds.hpp"
+#include "sim/search/search.hpp"
+
+/// Small spaces for tests of the search.
+namespace foreshard::test {
+
+/// A space of a small model on one or two nodes, drawn from a seed: with cheap plans and several schedules.
+SearchRequest random_search(std::uint64_t seed);
+
+/// All plans of a space that no rule forbids, with their bounds and whatever memory they need.
+struct BoundedSpace {
+    Space space;
+    std::vector<Candidate> plans;
+};
+BoundedSpace bounded_space(const SearchRequest& request);
+
+/// The resolved job of a plan.
+Job job_of(const Space& space, const PlanKey& key);
+
+}  // namespace foreshard::test
