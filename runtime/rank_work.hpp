@@ -24,6 +24,7 @@ public:
     RankWork(const Job& job, const TaskGraph& graph, int rank, Device& device, Transport& transport,
              ModelOptions options);
 
+    void record_ops(OpSpans* into) { spans_ = into; }
     void begin_step(int step);
     PassMemory run(const Work& work, int microbatch);
     std::span<std::byte> incoming(const MessageKey& key);
@@ -34,6 +35,7 @@ public:
     void end_exchange(VocabularyUse use, int microbatch);
     void finish_gradients();
     void optimizer_step();
+    std::int64_t updated_elements();
     double loss() const;
     std::vector<double> losses() const;
     std::vector<RankModel::Parameter> described_parameters();
@@ -48,6 +50,8 @@ private:
     void find_table();
     UnitRun unit_run(int stage, int unit, StagePass& pass, int microbatch);
     void run_ops(std::span<const Op> ops, UnitRun& run);
+    void time_op(OpKernel kernel, UnitRun& run, std::int32_t number);
+    void update_owned();
     void forward(int stage, int microbatch, int unit);
     void rebuild(int stage, int microbatch, int last, int units);
     void input_grad(int stage, int microbatch, int unit);
@@ -93,6 +97,8 @@ private:
     int share_ = -1;  ///< entry of TaskGraph::stages that is the rank's share of the vocabulary; -1: none
     std::map<std::pair<VocabularyUse, int>, std::deque<Buffer>> exchanged_;  ///< by micro-batch; with the other shares
     std::map<int, UnitState> lent_;                                          ///< by micro-batch, from S to T
+    OpIndex op_index_;
+    OpSpans* spans_ = nullptr;
     Buffer losses_;  ///< of the steps of one run of the graph, fp64; not counted
     int step_ = 0;
     std::int64_t updates_ = 0;
