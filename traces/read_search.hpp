@@ -21,7 +21,7 @@ struct SearchPlan {
     std::optional<double> figure(const std::string& key) const;
 };
 
-struct SearchResult {
+struct ReadSearch {
     std::string name;  ///< of the file
     std::string space;
     std::int64_t evaluated = 0;  ///< plans whose closed form was computed
@@ -38,9 +38,9 @@ struct SearchResult {
 
 /// @throws UnreadableFile when the file cannot be opened or is no JSON, InputError naming the JSON path of what is
 /// wrong
-SearchResult read_search(const std::string& path);
+ReadSearch read_search(const std::string& path);
 
 /// The same from text. @param name how messages call it
-SearchResult parse_search(const std::string& name, const std::string& text);
+ReadSearch parse_search(const std::string& name, const std::string& text);
 
 }  // namespace foreshard

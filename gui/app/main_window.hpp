@@ -135,7 +135,7 @@ private:
     void openSearchPlan(int plan);
     void onSessionOpened();
     void showSession();
-    void addSearch(SearchResult search, const QString& source);
+    void addSearch(ReadSearch search, const QString& source);
 
     // main_window.cpp
     void connectParts();

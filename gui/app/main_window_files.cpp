@@ -181,14 +181,14 @@ void MainWindow::showSession() {
     if (session.end > session.begin) state_.setVisible(session.begin, session.end);
 }
 
-void MainWindow::addSearch(SearchResult search, const QString& source) {
+void MainWindow::addSearch(ReadSearch search, const QString& source) {
     searches_ = QStringList(source);
     views_.plans->setSearch(std::move(search));
     setWindowView(WindowView::search);
 }
 
 void MainWindow::openSearchPlan(int plan) {
-    const std::optional<SearchResult>& search = views_.plans->search();
+    const std::optional<ReadSearch>& search = views_.plans->search();
     if (!search || plan < 0 || static_cast<std::size_t>(plan) >= search->plans.size()) return;
     const SearchPlan& found = search->plans[static_cast<std::size_t>(plan)];
     opener_.openPlan("plan " + std::to_string(plan + 1), found.request);

@@ -15,7 +15,7 @@ int degree(const SearchPlan& plan, const char* key) {
     return value == plan.plan.end() ? 1 : QString::fromStdString(value->second).toInt();
 }
 
-void add(HeatCell& cell, const SearchResult& search, std::size_t plan) {
+void add(HeatCell& cell, const ReadSearch& search, std::size_t plan) {
     ++cell.plans;
     const PlanState state = planState(search, plan);
     if (state == PlanState::infeasible || state == PlanState::does_not_fit) return;

@@ -118,7 +118,7 @@ void PlansView::paintScatter(QPainter& painter, const QRect& area) const {
     paintPareto(painter, area, scene());
 }
 
-void PlansView::setSearch(std::optional<SearchResult> search) {
+void PlansView::setSearch(std::optional<ReadSearch> search) {
     search_ = std::move(search);
     chosen_ = -1;
     shown_.clear();

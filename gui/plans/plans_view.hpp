@@ -26,8 +26,8 @@ public:
     explicit PlansView(QWidget* parent = nullptr);
 
     /// Nothing: a hint is shown.
-    void setSearch(std::optional<SearchResult> search);
-    const std::optional<SearchResult>& search() const { return search_; }
+    void setSearch(std::optional<ReadSearch> search);
+    const std::optional<ReadSearch>& search() const { return search_; }
     void setTheme(ThemeKind kind);
     /// The answer, scatter and map side by side, the first plans below: for pictures.
     void paint(QPainter& painter, const QRect& area) const;
@@ -48,7 +48,7 @@ private:
     void buildCharts();
     void buildLayout();
 
-    std::optional<SearchResult> search_;
+    std::optional<ReadSearch> search_;
     std::vector<bool> shown_;
     int chosen_ = -1;
     ThemeKind theme_ = ThemeKind::light;
