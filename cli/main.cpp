@@ -13,6 +13,7 @@
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
 #include "cli/provenance.hpp"
+#include "cli/search.hpp"
 #include "cli/validate.hpp"
 #include "sim/error.hpp"
 #include "sim/spec/catalogue.hpp"
@@ -34,6 +35,7 @@ struct Arguments {
     ValidateOptions validate;
     ExportOptions exported;
     CompareOptions compared;
+    SearchOptions search;
     std::string schema;
     std::string shell;
 };
@@ -91,6 +93,13 @@ void add_compare_command(CLI::App& app, CompareOptions& options) {
         ->type_name("PERCENT");
 }
 
+void add_search_command(CLI::App& app, SearchOptions& options) {
+    CLI::App* command = add_command(app, "search", "Find the best plans for a model on a cluster.",
+                                    "Example:\n  foreshard search --model llama3-70b --cluster dgx-h100 --gpus 64 "
+                                    "--gbs 128 --tp 1..8\n");
+    add_search_flags(*command, options);
+}
+
 void add_export_command(CLI::App& app, ExportOptions& options) {
     CLI::App* command = add_command(app, "export", "Write the schedule of a job for other programs.",
                                     "Example:\n  foreshard export --format schedule-csv --model llama3-8b \\\n"
@@ -131,6 +140,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     catalog->add_option("id", arguments.catalog.id, "Print this entry");
     catalog->add_flag("--json", arguments.catalog.json, "Print the list as JSON");
 
+    add_search_command(app, arguments.search);
+
     add_compare_command(app, arguments.compared);
 
     add_export_command(app, arguments.exported);
@@ -155,6 +166,7 @@ ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
     if (app.got_subcommand("simulate")) return run(View::simulate, arguments.run);
     if (app.got_subcommand("memory")) return run(View::memory, arguments.run);
     if (app.got_subcommand("explain")) return run(View::explain, arguments.run);
+    if (app.got_subcommand("search")) return run_search(arguments.search);
     if (app.got_subcommand("compare")) return run_compare(arguments.compared);
     if (app.got_subcommand("export")) return run_export(arguments.exported);
     if (app.got_subcommand("validate")) return run_validate(arguments.validate);

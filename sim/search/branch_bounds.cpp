@@ -71,19 +71,21 @@ Picoseconds BranchBounds::grid_floor(int grid, std::int64_t microbatches) {
 }
 
 /// States and workspaces of the rank with the most, of the form and sharding with the least.
-ByteCount BranchBounds::grid_memory_floor(int grid) const {
+BranchBounds::MemoryFloor BranchBounds::grid_memory_floor(int grid) const {
     const Branch& branch = in_.space.branches[static_cast<std::size_t>(branch_)];
     const GridCosts& costs = in_.grids[static_cast<std::size_t>(branch.cell)][static_cast<std::size_t>(grid)];
-    ByteCount least = std::numeric_limits<ByteCount>::max();
+    constexpr ByteCount unknown = std::numeric_limits<ByteCount>::max();
+    MemoryFloor floor{unknown, unknown};
     for (const FormSync& form : costs.forms) {
         const std::size_t classes = form.ranks.size() / in_.space.shardings.size();
         for (std::size_t s = 0; s < in_.space.shardings.size(); ++s) {
             ByteCount most = 0;
             for (std::size_t c = 0; c < classes; ++c) most = std::max(most, form.ranks[s * classes + c].held);
-            least = std::min(least, most);
+            floor.allocated = std::min(floor.allocated, most);
+            floor.need = std::min(floor.need, most + form.runtime);
         }
     }
-    return least;
+    return floor;
 }
 
 std::int64_t BranchBounds::count_plans(int grid, std::int64_t microbatches) const {
@@ -118,13 +120,19 @@ BranchYield BranchBounds::expand(int branch, const Incumbents* known) {
         const int grid = static_cast<int>(g);
         const std::int64_t m = in_.space.microbatches(self, cell.grids[g]);
         if (m <= 0 || !in_.space.forbids.contains(m)) continue;
-        if (known != nullptr && known->rule_out(grid_floor(grid, m), grid_memory_floor(grid))) {
-            yield_.pruned += count_plans(grid, m);
-            continue;
-        }
-        expand_grid(grid, m);
+        if (known == nullptr || !cut(grid, m, *known)) expand_grid(grid, m);
     }
     return std::move(yield_);
+}
+
+bool BranchBounds::cut(int grid, std::int64_t microbatches, const Incumbents& known) {
+    const MemoryFloor floor = grid_memory_floor(grid);
+    const bool fits = floor.need <= in_.memory_limit;
+    if (fits && !known.rule_out(grid_floor(grid, microbatches), floor.allocated)) return false;
+    const std::int64_t plans = count_plans(grid, microbatches);
+    yield_.pruned += plans;
+    if (!fits) yield_.too_large += plans;
+    return true;
 }
 
 void BranchBounds::expand_grid(int grid, std::int64_t microbatches) {

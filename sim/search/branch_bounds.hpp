@@ -50,7 +50,8 @@ public:
     /// No plan of the branch takes less; the greatest value where the branch has no plans.
     Picoseconds floor(int branch);
 
-    /// Bounds of its plans; grids that `known` rules out as a whole are cut. @param known nullptr: nothing is cut
+    /// Bounds of its plans; grids that do not fit or that `known` rules out as a whole are cut.
+    /// @param known nullptr: nothing is cut
     BranchYield expand(int branch, const Incumbents* known);
 
 private:
@@ -68,7 +69,13 @@ private:
     const CostTable& table(int grid, std::size_t recompute);
     Tables& tables_of(int grid);
     Picoseconds grid_floor(int grid, std::int64_t microbatches);
-    ByteCount grid_memory_floor(int grid) const;
+    /// What every plan of a grid holds at least, and with what is outside the allocator.
+    struct MemoryFloor {
+        ByteCount allocated = 0;
+        ByteCount need = 0;
+    };
+    MemoryFloor grid_memory_floor(int grid) const;
+    bool cut(int grid, std::int64_t microbatches, const Incumbents& known);
     std::int64_t count_plans(int grid, std::int64_t microbatches) const;
     void expand_grid(int grid, std::int64_t microbatches);
     void expand_form(int grid, int place, std::int64_t microbatches);

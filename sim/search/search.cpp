@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <thread>
 
@@ -14,6 +15,7 @@
 #include "sim/prefixes.hpp"
 #include "sim/search/branch_bounds.hpp"
 #include "sim/search/parallel.hpp"
+#include "sim/spec/request_text.hpp"
 
 namespace foreshard {
 
@@ -22,6 +24,7 @@ namespace {
 /// Work between two decisions, whatever the number of threads: results must not depend on it.
 constexpr std::size_t branches_at_a_time = 16;
 constexpr std::size_t simulations_at_a_time = 8;
+constexpr std::size_t first_incumbents = 16;
 
 constexpr const char* memory_reason = "memory";
 
@@ -84,6 +87,8 @@ private:
     void compute_bounds();
     void compute_grids();
     void find_first_incumbents(std::vector<std::pair<Picoseconds, int>>& order);
+    std::vector<std::size_t> front_of_bounds() const;
+    void simulate_some(const std::vector<std::size_t>& places);
     void expand(const std::vector<int>& branches, const Incumbents* known);
     void take(BranchYield&& yield);
     void simulate_candidates();
@@ -163,7 +168,8 @@ void Searcher::compute_bounds() {
     result_.estimate_elapsed_s = seconds_since(start);
 }
 
-/// Expands the most promising branches until a plan of theirs fits, so that the rest can be cut by it.
+/// Expands the most promising branches until a plan of theirs fits, then simulates what looks best in time or memory:
+/// the rest is cut by these.
 void Searcher::find_first_incumbents(std::vector<std::pair<Picoseconds, int>>& order) {
     std::size_t done = 0;
     while (done < order.size() && incumbents_.front().empty()) {
@@ -171,17 +177,34 @@ void Searcher::find_first_incumbents(std::vector<std::pair<Picoseconds, int>>& o
         for (; done < order.size() && some.size() < branches_at_a_time; ++done) some.push_back(order[done].second);
         expand(some, nullptr);
         std::sort(candidates_.begin(), candidates_.end(), comes_first);
-        std::size_t tried = 0;
-        while (tried < candidates_.size() && incumbents_.front().empty()) {
-            const std::size_t end = std::min(tried + simulations_at_a_time, candidates_.size());
-            const std::vector<Candidate> round(candidates_.begin() + static_cast<std::ptrdiff_t>(tried),
-                                               candidates_.begin() + static_cast<std::ptrdiff_t>(end));
-            for (SimulatedPlan& plan : simulate(round)) keep(std::move(plan));
-            tried = end;
-        }
-        candidates_.erase(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(tried));
+        while (!candidates_.empty() && incumbents_.front().empty()) simulate_some({0, 1, 2, 3, 4, 5, 6, 7});
     }
+    simulate_some(front_of_bounds());
     order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+/// Places of candidates that none beats in both bounds, thinned out.
+std::vector<std::size_t> Searcher::front_of_bounds() const {
+    std::vector<std::size_t> front;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+        if (front.empty() || candidates_[i].memory < candidates_[front.back()].memory) front.push_back(i);
+    }
+    std::vector<std::size_t> some;
+    const std::size_t step = (front.size() + first_incumbents - 1) / first_incumbents;
+    for (std::size_t i = 0; i < front.size(); i += step) some.push_back(front[i]);
+    return some;
+}
+
+/// Candidates at these places, in ascending order, become simulated plans.
+void Searcher::simulate_some(const std::vector<std::size_t>& places) {
+    std::vector<Candidate> round;
+    for (const std::size_t place : places) {
+        if (place < candidates_.size()) round.push_back(candidates_[place]);
+    }
+    for (SimulatedPlan& plan : simulate(round)) keep(std::move(plan));
+    for (auto place = places.rbegin(); place != places.rend(); ++place) {
+        if (*place < candidates_.size()) candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(*place));
+    }
 }
 
 void Searcher::expand(const std::vector<int>& branches, const Incumbents* known) {
@@ -268,6 +291,7 @@ void Searcher::simulate_candidates() {
 
 void Searcher::finish() {
     result_.base = request_.base;
+    result_.loaded = space_.base;
     result_.space = space_.text;
     result_.threads = threads_;
     result_.memory_limit_gib = static_cast<double>(limit_) / gibi;
@@ -290,11 +314,90 @@ void Searcher::finish() {
     result_.elapsed_s = seconds_since(start_);
 }
 
+/// What is tried where nothing fits: each constraint left out by itself, the memory that the closest plan needs, and
+/// more GPUs.
+class Relaxer {
+public:
+    Relaxer(const SearchRequest& request, const SearchResult& result, const std::stop_token& stop)
+        : request_(request), result_(result), stop_(stop) {
+        request_.top = 1;
+        request_.exhaustive = false;
+    }
+
+    std::vector<Relaxation> run() {
+        free_constraints();
+        more_memory();
+        more_gpus();
+        return std::move(found_);
+    }
+
+private:
+    bool attempt(const SearchRequest& request, const std::function<std::string(const FoundPlan&)>& change) {
+        const SearchResult result = Searcher(request, {}, stop_).run();
+        if (result.plans.empty()) return false;
+        found_.push_back({change(result.plans.front()), result.plans.front()});
+        return true;
+    }
+
+    void free_constraints() {
+        for (const auto& [axis, values] : request_.constraints) {
+            SearchRequest freed = request_;
+            freed.constraints.erase(axis);
+            std::string flag = "--" + axis;
+            std::replace(flag.begin(), flag.end(), '_', '-');
+            attempt(freed, [&, &values = values, &axis = axis](const FoundPlan& plan) {
+                const std::string value = request_value(plan.plan, axis);
+                return fmt::format("{} {} in place of {}", flag, value.empty() ? "left out" : value, values);
+            });
+        }
+    }
+
+    void more_memory() {
+        if (!request_.max_memory_gib || !result_.closest_need_gib) return;
+        SearchRequest freed = request_;
+        freed.max_memory_gib = std::ceil(*result_.closest_need_gib * 100.0) / 100.0;
+        attempt(freed, [&](const FoundPlan&) {
+            return fmt::format("--max-memory-gib {} in place of {}", *freed.max_memory_gib, *request_.max_memory_gib);
+        });
+    }
+
+    void more_gpus() {
+        SearchRequest more = request_;
+        for (int factor = 2; factor <= most_times_gpus; factor *= 2) {
+            more.base.gpus = *request_.base.gpus * factor;
+            const bool enough = attempt(more, [&](const FoundPlan&) {
+                return fmt::format("--gpus {} in place of {}", *more.base.gpus, *request_.base.gpus);
+            });
+            if (enough) return;
+        }
+    }
+
+    static constexpr int most_times_gpus = 64;
+
+    SearchRequest request_;
+    const SearchResult& result_;
+    const std::stop_token& stop_;
+    std::vector<Relaxation> found_;
+};
+
+std::vector<Relaxation> relax(const SearchRequest& request, const SearchResult& result, const std::stop_token& stop) {
+    return Relaxer(request, result, stop).run();
+}
+
 }  // namespace
 
 SearchResult search(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
     if (request.top < 1) throw InputError("--top", "", fmt::format("{}: at least 1 plan must be wanted", request.top));
-    return Searcher(request, on_progress, stop).run();
+    SearchResult result = Searcher(request, on_progress, stop).run();
+    if (!result.plans.empty() || result.stopped) return result;
+    if (!request.exhaustive) {
+        // What comes closest may be in a branch that was cut.
+        SearchRequest all = request;
+        all.exhaustive = true;
+        result = Searcher(all, on_progress, stop).run();
+    }
+    if (!result.stopped) result.relaxations = relax(request, result, stop);
+    return result;
 }
 
 SearchResult bound_plans(const SearchRequest& request) {

@@ -21,15 +21,16 @@ struct FoundPlan {
 
 /// How to get a plan that fits where there is none.
 struct Relaxation {
-    std::string change;             ///< "--max-memory-gib 43.1", "without --tp 1..2", "--gpus 128"
-    std::optional<FoundPlan> plan;  ///< the best one that there is then
+    std::string change;  ///< in words
+    FoundPlan plan;      ///< the best one that there is then
 };
 
 struct SearchResult {
-    JobRequest base;
+    JobRequest base;    ///< as asked for
+    JobRequest loaded;  ///< the same with the specs themselves in place of names
     std::string space;
     std::int64_t evaluated = 0;  ///< plans whose bounds were computed
-    std::int64_t pruned = 0;     ///< plans of branches that a bound cut off
+    std::int64_t pruned = 0;     ///< plans that were cut off with their branch
     std::int64_t simulated = 0;
     int threads = 0;
     double estimate_elapsed_s = 0.0;

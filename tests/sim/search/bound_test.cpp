@@ -26,7 +26,7 @@ bool exact_memory(const Job& job) {
 }
 
 class BoundsOfSpace : public testing::TestWithParam<std::uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, BoundsOfSpace, testing::Range(std::uint64_t{1}, std::uint64_t{25}));
+INSTANTIATE_TEST_SUITE_P(Seeds, BoundsOfSpace, testing::Range(std::uint64_t{1}, std::uint64_t{13}));
 
 /// Every `stride`-th plan is simulated.
 void compare_with_engine(const SearchRequest& request, std::size_t stride) {
@@ -49,20 +49,20 @@ void compare_with_engine(const SearchRequest& request, std::size_t stride) {
 }
 
 TEST_P(BoundsOfSpace, AreNeverAboveTheEngine) {
-    compare_with_engine(test::random_search(GetParam()), 7);
+    compare_with_engine(test::random_search(GetParam()), 29);
 }
 
 TEST_P(BoundsOfSpace, AreNeverAboveTheEngineInTheFullSpace) {
     SearchRequest request = test::random_search(GetParam());
     request.space = SpaceKind::full;
     request.base.overlap_grad_reduce = GetParam() % 2 == 0;
-    compare_with_engine(request, 61);
+    compare_with_engine(request, 199);
 }
 
 /// Where nothing of data parallelism overlaps, the default space is bounded as tightly as estimate() does.
 TEST_P(BoundsOfSpace, AreThoseOfEstimate) {
     const BoundedSpace bounded = test::bounded_space(test::random_search(GetParam()));
-    for (std::size_t i = 0; i < bounded.plans.size(); i += 3) {
+    for (std::size_t i = 0; i < bounded.plans.size(); i += 19) {
         const Candidate& plan = bounded.plans[i];
         const Job job = test::job_of(bounded.space, plan.key);
         SCOPED_TRACE(words(plan_request(bounded.space, plan.key)));
@@ -76,7 +76,7 @@ TEST_P(BoundsOfSpace, PlansAreSetAsTheyAreResolved) {
     request.space = SpaceKind::full;
     if (GetParam() % 2 == 0) request.base.software = "internlm";
     const BoundedSpace bounded = test::bounded_space(request);
-    for (std::size_t i = 0; i < bounded.plans.size(); i += 17) {
+    for (std::size_t i = 0; i < bounded.plans.size(); i += 101) {
         const PlanKey& key = bounded.plans[i].key;
         Job fast = bounded.space.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
         set_plan(bounded.space, key, fast);

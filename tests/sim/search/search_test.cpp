@@ -64,18 +64,16 @@ std::vector<std::string> told(const SearchResult& result) {
 }
 
 class SmallSpace : public testing::TestWithParam<std::uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, SmallSpace, testing::Range(std::uint64_t{1}, std::uint64_t{13}));
+INSTANTIATE_TEST_SUITE_P(Seeds, SmallSpace, testing::Range(std::uint64_t{1}, std::uint64_t{31}));
 
 TEST_P(SmallSpace, GivesWhatBruteForceGives) {
     SearchRequest request = test::random_search(GetParam());
     request.base.num_layers = 4;
-    if (GetParam() % 3 == 0) request.max_memory_gib = 30.0;
+    if (GetParam() % 3 == 0) request.max_memory_gib = 40.0;
     const BruteForce all = simulate_all(request);
     const SearchResult pruned = search(request);
-    ASSERT_EQ(all.times_ms.empty(), pruned.plans.empty());
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, all.times_ms.size()); ++i) {
-        EXPECT_EQ(pruned.plans[i].summary.step_time_ms, all.times_ms[i]) << i;
-    }
+    ASSERT_GE(all.times_ms.size(), 200U);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(pruned.plans[i].summary.step_time_ms, all.times_ms[i]) << i;
     EXPECT_EQ(front_of(pruned), all.front);
     request.exhaustive = true;
     const SearchResult exhaustive = search(request);
@@ -84,15 +82,152 @@ TEST_P(SmallSpace, GivesWhatBruteForceGives) {
     EXPECT_EQ(exhaustive.evaluated, pruned.evaluated + pruned.pruned);
 }
 
-TEST_P(SmallSpace, DoesNotDependOnThreads) {
-    SearchRequest request = test::random_search(GetParam());
-    request.threads = 1;
-    const SearchResult one = search(request);
-    request.threads = 5;
-    const SearchResult five = search(request);
-    EXPECT_EQ(told(one), told(five));
-    EXPECT_EQ(std::tie(one.evaluated, one.pruned, one.simulated, one.infeasible, one.front),
-              std::tie(five.evaluated, five.pruned, five.simulated, five.infeasible, five.front));
+TEST(Search, DoesNotDependOnThreads) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        SearchRequest request = test::random_search(seed);
+        request.threads = 1;
+        const SearchResult one = search(request);
+        request.threads = 5;
+        const SearchResult five = search(request);
+        EXPECT_EQ(told(one), told(five));
+        EXPECT_EQ(std::tie(one.evaluated, one.pruned, one.simulated, one.infeasible, one.front),
+                  std::tie(five.evaluated, five.pruned, five.simulated, five.infeasible, five.front));
+    }
+}
+
+SearchRequest llama_on_8() {
+    SearchRequest request;
+    request.base.model = "llama3-8b";
+    request.base.cluster = "dgx-h100";
+    request.base.gpus = 8;
+    request.base.gbs = 32;
+    request.threads = 2;
+    return request;
+}
+
+/// The winner is a simulated plan: its flags give the same figures again.
+TEST(Search, FlagsOfAPlanGiveItsFigures) {
+    const SearchResult result = search(llama_on_8());
+    ASSERT_FALSE(result.plans.empty());
+    for (const FoundPlan& found : result.plans) {
+        const Evaluation e = evaluate(resolve(merge(result.base, found.plan)));
+        EXPECT_EQ(e.report.summary.step_time_ms, found.summary.step_time_ms);
+        EXPECT_EQ(e.report.summary.peak_memory, found.summary.peak_memory);
+    }
+}
+
+/// 126 layers do not divide by 16 stages; with embedding and loss in the place of a layer each they do.
+TEST(Search, KnowsLayoutsWithEndsAsLayers) {
+    SearchRequest request;
+    request.base.model = "llama3-405b";
+    request.base.cluster = "dgx-h100";
+    request.base.gpus = 1024;
+    request.base.gbs = 128;
+    request.constraints = {{"tp", "8"}, {"cp", "1"}, {"pp", "16"}, {"mbs", "1"}, {"schedule", "1f1b"}};
+    const Space space = make_space(request);
+    ASSERT_EQ(space.forms.size(), 1U);
+    EXPECT_TRUE(space.forms.front().ends_in_split);
+    const std::vector<StageContents> layout = stage_layout(test::job_of(space, {0, 0, 0, 0, 0}));
+    EXPECT_EQ(layout.front().layers, 7);
+    EXPECT_EQ(layout[1].layers, 8);
+    EXPECT_EQ(layout.back().layers, 7);
+}
+
+TEST(Search, SaysWhatToRelaxWhereNothingFits) {
+    SearchRequest request = llama_on_8();
+    request.constraints = {{"tp", "1"}, {"pp", "1"}, {"zero", "0"}};
+    const SearchResult result = search(request);
+    EXPECT_TRUE(result.plans.empty());
+    ASSERT_TRUE(result.closest_need_gib.has_value());
+    EXPECT_GT(*result.closest_need_gib, result.memory_limit_gib);
+    ASSERT_FALSE(result.relaxations.empty());
+    for (const Relaxation& relaxation : result.relaxations) {
+        const Evaluation e = evaluate(resolve(merge(merge(result.base, relaxation.plan.plan), {})));
+        EXPECT_TRUE(e.report.summary.fits) << relaxation.change;
+    }
+}
+
+/// What the closest plan needs is enough, and a hundredth of a GiB less is not.
+TEST(Search, SaysHowMuchMemoryIsMissing) {
+    SearchRequest request = llama_on_8();
+    request.max_memory_gib = 12.0;
+    const SearchResult none = search(request);
+    ASSERT_TRUE(none.plans.empty());
+    ASSERT_TRUE(none.closest_need_gib.has_value());
+    request.max_memory_gib = *none.closest_need_gib + 0.01;
+    EXPECT_FALSE(search(request).plans.empty());
+    request.max_memory_gib = *none.closest_need_gib - 0.01;
+    EXPECT_TRUE(search(request).plans.empty());
+}
+
+TEST(Search, StopsWhenAsked) {
+    std::stop_source source;
+    source.request_stop();
+    const SearchResult result = search(llama_on_8(), {}, source.get_token());
+    EXPECT_TRUE(result.stopped);
+    EXPECT_TRUE(result.plans.empty());
+}
+
+TEST(Search, ReportsProgress) {
+    SearchRequest request = llama_on_8();
+    std::int64_t simulated = 0;
+    double ratio = 0.0;
+    const SearchResult result = search(request, [&](const SearchProgress& progress) {
+        if (std::string_view(progress.phase) != "simulation") return;
+        EXPECT_GE(progress.done_ratio, ratio);
+        ratio = progress.done_ratio;
+        simulated = progress.simulated;
+    });
+    EXPECT_EQ(simulated, result.simulated);
+    EXPECT_EQ(ratio, 1.0);
+}
+
+void expect_refusal(const SearchRequest& request, const std::string& text) {
+    try {
+        search(request);
+        FAIL() << "not refused: " << text;
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+}
+
+TEST(Search, RefusesWhatItDoesNotCover) {
+    SearchRequest request = llama_on_8();
+    request.constraints["schedule"] = "pipedream";
+    expect_refusal(request, "changes the numerics");
+    request.constraints["schedule"] = "1f1b-vocab-1";
+    expect_refusal(request, "spreads the vocabulary");
+    request.constraints = {{"tp", "1..x"}};
+    expect_refusal(request, "'x' in '1..x' is no whole number");
+    request.constraints = {{"tp", "8..2"}};
+    expect_refusal(request, "runs downwards");
+    request.constraints = {{"tp", "33..63"}};
+    expect_refusal(request, "allows no value");
+    request.constraints = {{"zero", "4"}};
+    expect_refusal(request, "0, 1, 2 or 3");
+    request.constraints = {{"data_parallel", "horovod"}};
+    expect_refusal(request, "horovod is not searched over");
+    request.constraints = {{"data_parallel", "fsdp2"}, {"zero", "1"}};
+    expect_refusal(request, "FSDP is 3");
+    request.constraints.clear();
+    request.base.contention = "links";
+    expect_refusal(request, "--contention");
+    request.base.contention.reset();
+    request.base.layout = "16,16";
+    expect_refusal(request, "--layout");
+    request.base.layout.reset();
+    request.base.gbs.reset();
+    expect_refusal(request, "--gbs");
+}
+
+/// Plans that are ruled out are counted by the fields of the rule.
+TEST(Search, CountsWhatIsInfeasible) {
+    SearchRequest request = llama_on_8();
+    request.constraints = {{"tp", "1,3"}, {"pp", "1"}};
+    EXPECT_EQ(search(request).infeasible.count("gpus, dp, tp, pp, cp"), 1U);
+    request.base.gpus = 24;
+    request.base.gbs = 24;
+    EXPECT_EQ(search(request).infeasible.count("num_attention_heads, tp"), 1U);
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "sim/search/search.hpp"
+
+namespace foreshard {
+
+/// foreshard.search (docs/formats.md): what the visualiser's plans view opens.
+std::string search_json(const SearchResult& result);
+
+}  // namespace foreshard

@@ -1,0 +1,116 @@
+#include "sim/search/text_search.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/result/text_format.hpp"
+#include "sim/spec/request_text.hpp"
+
+namespace foreshard {
+
+namespace {
+
+constexpr const char* search_columns =
+    "  {:>3} {:>4} {:>4} {:>4} {:>5} {:>3} {:>4} {:<17} {:<9} {:>4} {:>10} {:>6} {:>9}\n";
+
+std::string sharding_word(const JobRequest& plan) {
+    const std::string kind = plan.data_parallel.value_or("ddp");
+    return kind == "ddp" ? fmt::format("{}", plan.zero.value_or(0)) : kind;
+}
+
+std::string search_row(std::size_t number, const FoundPlan& found) {
+    const JobRequest& plan = found.plan;
+    const std::string schedule =
+        plan.vpp.value_or(1) > 1 ? fmt::format("{} x{}", *plan.schedule, *plan.vpp) : *plan.schedule;
+    const std::string tp = fmt::format("{}{}", *plan.tp, plan.sp.value_or(false) ? "s" : "");
+    const std::string cp =
+        plan.ep.value_or(1) > 1 ? fmt::format("{}/{}", *plan.cp, *plan.ep) : fmt::format("{}", *plan.cp);
+    return fmt::format(fmt::runtime(search_columns), number, tp, cp, *plan.pp, *plan.dp, *plan.mbs,
+                       plan.layout || plan.account_for_loss_in_pipeline_split ? "u" : "", schedule, *plan.recompute,
+                       sharding_word(plan), milliseconds(found.summary.step_time_ms), percent(found.summary.mfu_ratio),
+                       gibibytes(found.summary.peak_memory));
+}
+
+std::string search_header() {
+    return fmt::format(fmt::runtime(search_columns), "", "tp", "cp", "pp", "dp", "mbs", "", "schedule", "recompute",
+                       "zero", "step", "MFU", "peak");
+}
+
+std::string reasons_text(const SearchResult& result) {
+    std::string text;
+    std::vector<std::pair<std::int64_t, std::string>> counts;
+    for (const auto& [reason, count] : result.infeasible) {
+        const std::string words =
+            reason == "memory" ? std::string("do not fit into memory") : "break a rule on " + reason;
+        counts.emplace_back(count, words);
+    }
+    std::sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    for (const auto& [count, words] : counts) text += fmt::format("  {:>9} {}\n", count, words);
+    return text;
+}
+
+}  // namespace
+
+std::string plan_flags(const SearchResult& result, const FoundPlan& found) {
+    JobRequest request = merge(result.base, found.plan);
+    return request_flags(request);
+}
+
+std::string search_text(const SearchResult& result, int top) {
+    std::string text = fmt::format("{} space: {} plans bounded, {} cut off with their branch, {} simulated\n",
+                                   result.space, result.evaluated, result.pruned, result.simulated);
+    if (!result.plans.empty()) {
+        text += "\nbest plans\n" + search_header();
+        const std::size_t shown = std::min(result.plans.size(), static_cast<std::size_t>(top));
+        for (std::size_t i = 0; i < shown; ++i) text += search_row(i + 1, result.plans[i]);
+        text += "\nnone is faster with as little memory\n" + search_header();
+        for (const std::size_t i : result.front) text += search_row(i + 1, result.plans[i]);
+        text += "\n  s: sequence parallel; cp/ep; u: embedding and loss count as layers; peak is allocated\n";
+    }
+    if (!result.infeasible.empty()) text += "\nplans that cannot run\n" + reasons_text(result);
+    if (!result.plans.empty()) {
+        text += fmt::format("\nthe best one\n  foreshard simulate {}\n", plan_flags(result, result.plans.front()));
+    }
+    return text;
+}
+
+std::vector<std::string> search_advice(const SearchResult& result) {
+    std::vector<std::string> lines;
+    if (!result.plans.empty() || result.stopped) return lines;
+    if (result.closest && result.closest_need_gib) {
+        lines.push_back(fmt::format("the plan that needs least takes {:.2f} GiB of {:.2f}, {:.2f} too much: {}",
+                                    *result.closest_need_gib, result.memory_limit_gib,
+                                    *result.closest_need_gib - result.memory_limit_gib,
+                                    request_flags(result.closest->plan)));
+    }
+    for (const Relaxation& relaxation : result.relaxations) {
+        lines.push_back(fmt::format("{}: then the best step takes {} with {} ({})", relaxation.change,
+                                    milliseconds(relaxation.plan.summary.step_time_ms),
+                                    gibibytes(relaxation.plan.summary.peak_memory),
+                                    request_flags(relaxation.plan.plan)));
+    }
+    if (result.relaxations.empty()) lines.emplace_back("no single constraint makes room for a plan");
+    return lines;
+}
+
+std::string search_csv(const SearchResult& result) {
+    std::string text =
+        "tp,cp,ep,pp,dp,vpp,mbs,sp,schedule,recompute,zero,data_parallel,layout,step_time_ms,tokens_per_s_per_gpu,"
+        "mfu_ratio,bubble_ratio,peak_memory_bytes,front,flags\n";
+    for (std::size_t i = 0; i < result.plans.size(); ++i) {
+        const JobRequest& plan = result.plans[i].plan;
+        const Summary& s = result.plans[i].summary;
+        const bool front = std::find(result.front.begin(), result.front.end(), i) != result.front.end();
+        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\"{}\",{},{},{},{},{},{},\"{}\"\n", *plan.tp, *plan.cp,
+                            *plan.ep, *plan.pp, *plan.dp, *plan.vpp, *plan.mbs, *plan.sp ? 1 : 0, *plan.schedule,
+                            *plan.recompute, *plan.zero, *plan.data_parallel, plan.layout.value_or(""), s.step_time_ms,
+                            s.tokens_per_s_per_gpu, s.mfu_ratio, s.bubble_ratio, s.peak_memory, front ? 1 : 0,
+                            plan_flags(result, result.plans[i]));
+    }
+    return text;
+}
+
+}  // namespace foreshard
