@@ -21,6 +21,13 @@ struct SearchPlan {
     std::optional<double> figure(const std::string& key) const;
 };
 
+/// Tensor- and pipeline-parallel degrees of which no plan can run.
+struct RefusedDegrees {
+    int tp = 1;
+    int pp = 1;
+    std::string reason;
+};
+
 struct ReadSearch {
     std::string name;  ///< of the file
     std::string space;
@@ -32,6 +39,7 @@ struct ReadSearch {
     std::optional<double> elapsed_s;
     std::vector<SearchPlan> plans;                   ///< best first, then those that are listed as infeasible
     std::map<std::string, std::int64_t> infeasible;  ///< reason: how many plans
+    std::vector<RefusedDegrees> refused;             ///< of a search in the window; files do not say it
     std::vector<std::size_t>
         pareto;  ///< of the plans that fit, those that none beats in throughput and peak memory; by memory
 };

@@ -15,17 +15,18 @@ class QPainter;
 namespace foreshard::gui {
 
 class ChartWidget;
+class SearchPanel;
 class TableView;
 
-/// What a search found: a table to sort and filter, throughput against memory with the front of plans that nothing
-/// beats in both, a map of TP x PP, and why plans were refused.
+/// A search to run, and what it found: a table to sort and filter, throughput against memory with the front of plans
+/// that nothing beats in both, a map of TP x PP, and why plans were refused.
 class PlansView : public QWidget {
     Q_OBJECT
 
 public:
     explicit PlansView(QWidget* parent = nullptr);
 
-    /// Nothing: a hint is shown.
+    /// Nothing: a hint is shown. A plan stays chosen that the new search has too.
     void setSearch(std::optional<ReadSearch> search);
     const std::optional<ReadSearch>& search() const { return search_; }
     void setTheme(ThemeKind kind);
@@ -35,6 +36,7 @@ public:
     void setFilter(const QString& text);
     void choosePlan(int plan);
     int chosenPlan() const { return chosen_; }
+    SearchPanel& panel() { return *panel_; }
 
 signals:
     void planChosen(int plan);
@@ -52,6 +54,7 @@ private:
     std::vector<bool> shown_;
     int chosen_ = -1;
     ThemeKind theme_ = ThemeKind::light;
+    SearchPanel* panel_ = nullptr;
     QLabel* summary_ = nullptr;
     QLineEdit* filter_ = nullptr;
     QLabel* filterMessage_ = nullptr;

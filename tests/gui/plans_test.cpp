@@ -137,7 +137,7 @@ TEST_F(PlansViewTest, DoubleClickAndReturnOpenThePlanOfTheRow) {
 }
 
 TEST_F(PlansViewTest, TheFilterLeavesRowsAndSaysHowMany) {
-    auto* line = view.findChild<QLineEdit*>();
+    auto* line = view.findChild<QLineEdit*>("planFilter");
     QTest::keyClicks(line, "tp=8");
     EXPECT_EQ(table().model()->rowCount(), static_cast<int>(countPassing("tp=8")));
     line->clear();
