@@ -145,6 +145,10 @@ void MainWindow::openSession(const QString& path) {
         Session session = parseSession(path.toStdString(), read_text_file(path.toStdString()));
         modeOf(session.mode);  // wrong names are told before anything is opened
         gui::themeKind(session.theme);
+        for (const auto& [name, text] : session.search) {
+            if (!isSearchField(name))
+                throw InputError(path.toStdString(), "/search/" + name, "is no field of a search");
+        }
         sessionOpener_.cancel();
         pending_ = PendingSession{std::move(session), {}};
         for (const SessionRun& run : pending_->session.runs) sessionOpener_.open(run.open);

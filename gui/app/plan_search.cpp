@@ -78,9 +78,10 @@ SearchResult searchOf(const SearchRequest& only, const std::stop_token& stop) {
 }
 
 void add(const SearchResult& cell, const Degrees& degrees, FoundPlans& found) {
+    if (cell.stopped) return;
     if (!cell.plans.empty()) {
         found.result.plans.push_back(cell.plans.front());
-    } else if (!cell.stopped) {
+    } else {
         found.shown.refused.push_back({degrees.first, degrees.second, reasonsText(cell.infeasible)});
     }
 }

@@ -90,6 +90,15 @@ const std::vector<FieldGroup>& searchFieldGroups() {
     return groups;
 }
 
+bool isSearchField(std::string_view name) {
+    for (const FieldGroup& group : searchFieldGroups()) {
+        for (const PlanField& field : group.fields) {
+            if (field.name == name) return true;
+        }
+    }
+    return false;
+}
+
 SearchRequest searchRequestOf(const JobRequest& edited, const Job* resolved, const SearchTexts& texts) {
     SearchRequest request;
     request.base = edited;
@@ -124,12 +133,7 @@ std::string freedText(const JobRequest& edited) {
 FieldMessage searchMessageOf(const std::string& flag, const std::string& error) {
     std::string name = flag.substr(flag.starts_with("--") ? 2 : 0);
     std::replace(name.begin(), name.end(), '-', '_');
-    for (const FieldGroup& group : searchFieldGroups()) {
-        for (const PlanField& field : group.fields) {
-            if (field.name == name) return {name, error};
-        }
-    }
-    return {"", error};
+    return {isSearchField(name) ? name : "", error};
 }
 
 }  // namespace foreshard::gui

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gui/editor/plan_fields.hpp"
@@ -16,6 +17,8 @@ using SearchTexts = std::map<std::string, std::string>;
 
 /// The fields in the order of the panel; the first group is what most searches need.
 const std::vector<FieldGroup>& searchFieldGroups();
+
+bool isSearchField(std::string_view name);
 
 /// A search for plans of the job that is edited. What its plan says of the axes, of layouts, and in other words for
 /// these, is left out (see freedText). @param resolved of the same plan, for counts that it does not say; may be null

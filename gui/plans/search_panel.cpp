@@ -94,10 +94,9 @@ void SearchPanel::addGroup(const FieldGroup& group, QWidget* page, QVBoxLayout* 
 }
 
 void SearchPanel::setTexts(const SearchTexts& texts) {
-    texts_.clear();
+    texts_ = texts;
     for (const auto& [name, row] : rows_) {
         const auto text = texts.find(name);
-        if (text != texts.end()) texts_[name] = text->second;
         row->setText(text == texts.end() ? QString() : qt(text->second));
     }
 }

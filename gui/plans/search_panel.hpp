@@ -24,7 +24,7 @@ public:
     explicit SearchPanel(QWidget* parent = nullptr);
 
     const SearchTexts& texts() const { return texts_; }
-    /// Unknown names are dropped.
+    /// Precondition: every name isSearchField.
     void setTexts(const SearchTexts& texts);
     /// What is searched for, and what of the plan is left free.
     void setSubject(const QString& job, const QString& freed);

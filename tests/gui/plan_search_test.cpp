@@ -95,8 +95,8 @@ protected:
         ASSERT_TRUE(waitUntilIdle(window_));
     }
 
-    /// A search of minutes.
-    void openLarge() { openPlan("llama3-70b-dgx-h100-64"); }
+    /// A job whose search takes long enough to be stopped.
+    void openLarge() { openPlan("llama2-7b-dgx-a100-8"); }
 
     int rows() const {
         int most = 0;
@@ -129,8 +129,9 @@ TEST_F(SearchInWindow, TheMapHasEveryCell) {
     openPlan("gpt-tiny-pp4");
     panel().change("top", "1");
     panel().change("mbs", "1,2");
+    panel().change("cp", "1");
     search();
-    SearchRequest all = searchRequestOf(window_.editor().request(), nullptr, {{"mbs", "1,2"}});
+    SearchRequest all = searchRequestOf(window_.editor().request(), nullptr, {{"mbs", "1,2"}, {"cp", "1"}});
     all.top = 1'000'000;
     std::map<std::pair<int, int>, double> best;
     for (const FoundPlan& plan : foreshard::search(all).plans) {
@@ -197,11 +198,11 @@ TEST_F(SearchInWindow, ABadConstraintIsToldAtItsField) {
     EXPECT_FALSE(window_.busy());
     panel().change("pp", "");
     EXPECT_THAT(panel().shownMessages(), IsEmpty());
-    panel().change("tp", "3..3");  // only the space knows that it has no such plan
-    panel().change("zero", "7");
+    panel().change("tp", "5..7");  // only with the job it is known that these divide no 4 GPUs
+    EXPECT_THAT(panel().shownMessages(), IsEmpty());
     search();
     ASSERT_EQ(panel().shownMessages().size(), 1U);
-    EXPECT_EQ(panel().shownMessages()[0].field, "zero");
+    EXPECT_EQ(panel().shownMessages()[0].field, "tp");
     EXPECT_FALSE(window_.views().plans->search());
 }
 
@@ -223,6 +224,19 @@ TEST_F(SearchInWindow, WritesTheFileThatCanBeOpened) {
     ASSERT_EQ(read.plans.size(), shown().plans.size());
     for (std::size_t i = 0; i < read.plans.size(); ++i) EXPECT_EQ(read.plans[i].plan, shown().plans[i].plan);
     EXPECT_EQ(read.pareto, shown().pareto);
+}
+
+TEST_F(SearchInWindow, ASessionWithAnUnknownConstraintIsRefused) {
+    openPlan("gpt-tiny-pp4");
+    window_.saveSession(file("session.json"));
+    QByteArray text = contents(file("session.json"));
+    text.replace("\"search\": {}", "\"search\": {\"tpp\": \"8\"}");
+    QFile changed(file("session.json"));
+    ASSERT_TRUE(changed.open(QIODevice::WriteOnly));
+    changed.write(text);
+    changed.close();
+    window_.openSession(file("session.json"));
+    EXPECT_THAT(window_.messages().messages().join('\n').toStdString(), HasSubstr("/search/tpp"));
 }
 
 TEST_F(SearchInWindow, ASessionKeepsTheConstraints) {
