@@ -185,7 +185,7 @@ SearchRequest search_request(const SearchOptions& options) {
     return request;
 }
 
-void write_results(const SearchOptions& options, const SearchResult& result) {
+void write_results(const SearchOptions& options, const SearchOutcome& result) {
     if (options.json_file) write_output(*options.json_file, search_json(result));
     if (options.csv_file) write_output(*options.csv_file, search_csv(result));
     if (options.json_file != "-" && options.csv_file != "-") write_output("-", search_text(result, options.top));
@@ -223,7 +223,7 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
 
 ExitCode run_search(const SearchOptions& options) {
     const SearchRequest request = search_request(options);
-    SearchResult result;
+    SearchOutcome result;
     {
         const StopOnInterrupt interrupt;
         ProgressLine line;

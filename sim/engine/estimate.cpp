@@ -66,6 +66,12 @@ private:
                (data_.size == 1 || (plain() && !hides));
     }
 
+    /// The exchange of the tied embedding follows the reduction of all gradients; without one, the last pass of the two
+    /// stages that hold it, which need not be the last one of their ranks.
+    bool exchange_waits_for_all() const {
+        return shape_.stages == shape_.ranks || (data_.size > 1 && !shards_parameters(job_.plan));
+    }
+
     /// Passes may be cut (for buckets, sharded or offloaded layers), and each cut is rounded.
     bool cuts_passes() const {
         const bool by_layers = shards_parameters(job_.plan) || job_.plan.overlap_grad_reduce;
@@ -205,8 +211,14 @@ Picoseconds StepBound::after_sync(const std::vector<Picoseconds>& ends) const {
     const auto last = static_cast<std::size_t>(shape_.stage_rank.front().back());
     if (ties_embedding_across_ranks(job_) && first != last) {
         const double bytes = embedding_gradient_bytes(job_);
-        const Picoseconds met = std::max(at[first], at[last]);
-        at[first] = at[last] = met + total(comm(CollectiveKind::all_reduce, Axis::embedding, bytes));
+        const bool all = exchange_waits_for_all();
+        // Stage 0 runs the last backward of its rank, unless weight gradients stand apart.
+        const Picoseconds from_first = all || !shape_.split ? at[first] : 0;
+        const Picoseconds from_last = all ? at[last] : 0;
+        const Picoseconds met =
+            std::max(from_first, from_last) + total(comm(CollectiveKind::all_reduce, Axis::embedding, bytes));
+        at[first] = std::max(at[first], met);
+        at[last] = std::max(at[last], met);
     }
     Picoseconds step = 0;
     for (std::size_t r = 0; r < at.size(); ++r) step = std::max(step, finished(r, at[r]));

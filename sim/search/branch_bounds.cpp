@@ -55,7 +55,7 @@ BranchBounds::Tables& BranchBounds::tables_of(int grid) {
     return made;
 }
 
-const CostTable& BranchBounds::table(int grid, std::size_t recompute) {
+CostTable& BranchBounds::table(int grid, std::size_t recompute) {
     Tables& tables = tables_of(grid);
     std::unique_ptr<CostTable>& table = tables.by_recompute[recompute];
     if (!table) table = std::make_unique<CostTable>(in_.space, *tables.jobs[recompute], in_.cost, in_.network);

@@ -66,7 +66,7 @@ private:
     };
 
     void begin(int branch);
-    const CostTable& table(int grid, std::size_t recompute);
+    CostTable& table(int grid, std::size_t recompute);
     Tables& tables_of(int grid);
     Picoseconds grid_floor(int grid, std::int64_t microbatches);
     /// What every plan of a grid holds at least, and with what is outside the allocator.

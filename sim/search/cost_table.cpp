@@ -19,16 +19,23 @@ int CostTable::layers(int kind) const {
 }
 
 CostTable::CostTable(const Space& space, const Job& job, const CostModel& cost, const NetworkModel& network)
-    : space_(space), job_(job), shapes_(op_shapes(job)) {
+    : space_(space), job_(job), shapes_(op_shapes(job)), overhead_(pass_overhead(job)) {
     build_blocks(cost, network);
-    figures_.reserve(space.kinds.size());
-    for (const StageKind& kind : space.kinds) figures_.push_back(figures(kind));
+    figures_.resize(space.kinds.size());
+    known_.assign(space.kinds.size(), 0);
     StageKind all{true, 0, 0, job.model.mtp_layers, true, 0};
     for (int i = 0; i < job.model.num_layers; ++i) (is_moe_layer(job.model, i) ? all.experts : all.dense) += 1;
     const StageCost whole = figures(all).cost;
     // Passes of stages, and parts of them, are rounded by half a picosecond at most for all that time is spent on.
     const Picoseconds rounding = Picoseconds{spent_count} * 12 * (layers_of(all) + 2);
     whole_model_ = whole.forward + std::min(whole.backward, whole.input_grad + whole.weight_grad) - rounding;
+}
+
+const StageFigures& CostTable::at(int kind) {
+    const auto place = static_cast<std::size_t>(kind);
+    if (known_[place] == 0) figures_[place] = figures(space_.kinds[place]);
+    known_[place] = 1;
+    return figures_[place];
 }
 
 void CostTable::build_blocks(const CostModel& cost, const NetworkModel& network) {
@@ -47,72 +54,73 @@ void CostTable::build_blocks(const CostModel& cost, const NetworkModel& network)
     head_ = make_block(head_block(job_, shapes_), timer);
 }
 
-CostTable::Block CostTable::make_block(OpBlock block, const PassTimer& timer) const {
-    Block made;
-    made.times = timer.time(block);
-    made.until_weight_grad = kept_until_weight_grad(job_, block);
-    block.forward.clear();
-    block.input_grad.clear();
-    block.weight_grad.clear();
-    made.shell = std::move(block);
-    return made;
+CostTable::Block CostTable::make_block(const OpBlock& block, const PassTimer& timer) const {
+    return {block.kind, timer.time(block), block.saved, kept_until_weight_grad(job_, block), block.working_set};
 }
 
-const CostTable::Block& CostTable::block_of(BlockKind kind, bool moe) const {
-    switch (kind) {
-        case BlockKind::embedding:
-            return embedding_;
-        case BlockKind::layer:
-            return moe ? experts_ : dense_;
-        case BlockKind::mtp:
-            return mtp_;
-        case BlockKind::head:
-            return head_;
+/// Sums of times are those of the reference, bit by bit: blocks stand in the order of build_stage_ops, and every part
+/// is rounded by itself, as durations() does.
+class CostTable::StageSum {
+public:
+    void add(const Block& block, int repeat) {
+        if (repeat <= 0) return;
+        forward_ += block.times.forward * repeat;
+        backward_ += block.times.backward * repeat;
+        input_grad_ += block.times.input_grad * repeat;
+        weight_grad_ += block.times.weight_grad * repeat;
+        contents_.saved += repeat * block.saved;
+        contents_.until_weight_grad += repeat * block.until_weight_grad;
+        contents_.largest_working_set = std::max(contents_.largest_working_set, block.working_set);
+        contents_.embedding |= block.kind == BlockKind::embedding;
+        contents_.head |= block.kind == BlockKind::head;
     }
-    return head_;
-}
+    StageCost cost(Seconds overhead) const {
+        return {rounded(forward_, overhead),
+                rounded(backward_, overhead),
+                rounded(input_grad_, overhead),
+                rounded(weight_grad_, overhead),
+                0,
+                0};
+    }
+    const PassContents& contents() const { return contents_; }
 
-void CostTable::add(BlockKind kind, bool moe, int repeat, StageOps& stage, std::vector<BlockTimes>& times,
-                    PassContents& contents) const {
-    if (repeat <= 0) return;
-    const Block& block = block_of(kind, moe);
-    stage.blocks.push_back(block.shell);
-    stage.blocks.back().repeat = repeat;
-    times.push_back(block.times);
-    contents.saved += repeat * block.shell.saved;
-    contents.until_weight_grad += repeat * block.until_weight_grad;
-    contents.largest_working_set = std::max(contents.largest_working_set, block.shell.working_set);
-    contents.embedding |= kind == BlockKind::embedding;
-    contents.head |= kind == BlockKind::head;
-}
+private:
+    static Picoseconds rounded(PassTime time, Seconds overhead) {
+        time.host += overhead;
+        return to_picoseconds(time.compute) + to_picoseconds(time.recompute) + to_picoseconds(time.tp) +
+               to_picoseconds(time.cp) + to_picoseconds(time.ep) + to_picoseconds(time.host);
+    }
 
-/// Blocks in the order of build_stage_ops: sums of times are those of the reference, bit by bit.
+    PassTime forward_;
+    PassTime backward_;
+    PassTime input_grad_;
+    PassTime weight_grad_;
+    PassContents contents_;
+};
+
 StageFigures CostTable::figures(const StageKind& kind) const {
-    StageOps stage;
-    std::vector<BlockTimes> times;
-    PassContents contents;
-    add(BlockKind::embedding, false, kind.embedding ? 1 : 0, stage, times, contents);
+    StageSum stage;
+    stage.add(embedding_, kind.embedding ? 1 : 0);
     const int layers = kind.dense + kind.experts;
     for (int done = 0; done < layers;) {
         const bool moe = is_moe_layer(job_.model, kind.first_layer + done);
         int run = 1;
         while (done + run < layers && is_moe_layer(job_.model, kind.first_layer + done + run) == moe) ++run;
-        add(BlockKind::layer, moe, run, stage, times, contents);
+        stage.add(moe ? experts_ : dense_, run);
         done += run;
     }
-    add(BlockKind::mtp, false, kind.mtp, stage, times, contents);
-    add(BlockKind::head, false, kind.loss ? 1 : 0, stage, times, contents);
-    add(BlockKind::head, false, kind.loss ? job_.model.mtp_layers : 0, stage, times, contents);
-    const Seconds overhead = pass_overhead(job_);
-    const auto total = [&](Pass pass) { return whole_pass(stage, times, pass, overhead).total(); };
+    stage.add(mtp_, kind.mtp);
+    stage.add(head_, kind.loss ? 1 : 0);
+    stage.add(head_, kind.loss ? job_.model.mtp_layers : 0);
     StageFigures figures;
-    figures.cost = {
-        total(Pass::forward), total(Pass::backward), total(Pass::input_grad), total(Pass::weight_grad), 0, 0};
+    figures.cost = stage.cost(overhead_);
     if (job_.software.structure.counts_buffers) return figures;  // held tensors are counted op by op, not here
+    const PassContents& contents = stage.contents();
+    const PassBuffers backward = pass_buffers(job_, shapes_, contents, Pass::backward);
     figures.saved = contents.saved;
     figures.forward = pass_buffers(job_, shapes_, contents, Pass::forward).transient;
-    figures.backward = pass_buffers(job_, shapes_, contents, Pass::backward).transient;
-    figures.tail = pass_buffers(job_, shapes_, contents, Pass::backward).tail;
+    figures.backward = backward.transient;
+    figures.tail = backward.tail;
     figures.least = pass_buffers(job_, shapes_, {}, Pass::forward).transient;
     return figures;
 }

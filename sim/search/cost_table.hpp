@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "sim/cost/pass_time.hpp"
@@ -26,7 +27,8 @@ public:
     /// @param job a plan of the branch: its degrees, micro-batch and recomputation hold, its schedule does not matter
     CostTable(const Space& space, const Job& job, const CostModel& cost, const NetworkModel& network);
 
-    const StageFigures& at(int kind) const { return figures_[static_cast<std::size_t>(kind)]; }
+    /// Computed when it is first asked for.
+    const StageFigures& at(int kind);
 
     /// Layers of all sorts of a stage of this kind.
     int layers(int kind) const;
@@ -35,28 +37,30 @@ public:
     Picoseconds whole_model() const { return whole_model_; }
 
 private:
-    StageFigures figures(const StageKind& kind) const;
-    void add(BlockKind kind, bool moe, int repeat, StageOps& stage, std::vector<BlockTimes>& times,
-             PassContents& contents) const;
-    void build_blocks(const CostModel& cost, const NetworkModel& network);
-
     struct Block {
-        OpBlock shell;  ///< without ops
+        BlockKind kind = BlockKind::layer;
         BlockTimes times;
+        ByteCount saved = 0;
         ByteCount until_weight_grad = 0;
+        ByteCount working_set = 0;
     };
-    Block make_block(OpBlock block, const PassTimer& timer) const;
-    const Block& block_of(BlockKind kind, bool moe) const;
+    class StageSum;
+
+    void build_blocks(const CostModel& cost, const NetworkModel& network);
+    Block make_block(const OpBlock& block, const PassTimer& timer) const;
+    StageFigures figures(const StageKind& kind) const;
 
     const Space& space_;
     const Job& job_;
     OpShapes shapes_;
+    Seconds overhead_;
     Block embedding_;
     Block dense_;
     Block experts_;
     Block mtp_;
     Block head_;
     std::vector<StageFigures> figures_;
+    std::vector<std::uint8_t> known_;  ///< like figures_
     Picoseconds whole_model_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/search/grid_costs.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "sim/plan/parameters.hpp"
 #include "sim/plan/pass_buffers.hpp"
@@ -17,14 +18,38 @@ ByteCount bytes_in(const std::vector<NamedBytes>& parts) {
     return total;
 }
 
+/// Collectives over the replicas of a grid; equal messages recur over forms and shardings.
+class ReplicaComms {
+public:
+    struct Times {
+        Picoseconds busy = 0;
+        Picoseconds latency = 0;
+    };
+    ReplicaComms(const GroupPlacement& data, const NetworkModel& network) : data_(data), network_(network) {}
+
+    int size() const { return data_.size; }
+    const Times& time(CollectiveKind kind, double bytes) {
+        const auto [place, fresh] = known_.try_emplace({kind, bytes});
+        if (!fresh) return place->second;
+        const CommTime time = network_.collective(kind, Bytes(bytes), data_);
+        place->second = {to_picoseconds(time.busy), to_picoseconds(time.latency)};
+        return place->second;
+    }
+
+private:
+    GroupPlacement data_;
+    const NetworkModel& network_;
+    std::map<std::pair<CollectiveKind, double>, Times> known_;
+};
+
 /// Parameters of stages, and what follows from them, for one job of a form and a sharding.
 class SyncTimer {
 public:
-    SyncTimer(const Job& job, const GroupPlacement& data, const CostModel& cost, const NetworkModel& network)
+    SyncTimer(const Job& job, ReplicaComms& comms, const CostModel& cost)
         : job_(job),
-          data_(data),
+          comms_(comms),
           cost_(cost),
-          network_(network),
+          library_(bytes_in(library_workspaces(job))),
           dense_(rank_layer_parameters(job, false)),
           experts_(job.model.moe ? rank_layer_parameters(job, true) : RankParameters{}),
           embedding_(rank_embedding_parameters(job)),
@@ -45,7 +70,7 @@ private:
     /// One reduction after the pipeline, one gather after the optimizer: plain DDP and ZeRO-1 (as in estimate()).
     bool plain() const {
         return job_.plan.data_parallel == DataParallelKind::ddp && !shards_gradients(job_.plan) &&
-               inner_group_size(job_.plan) == data_.size;
+               inner_group_size(job_.plan) == comms_.size();
     }
     Picoseconds optimizer(double dense, double expert) const {
         const bool sharded = shards_optimizer(job_.plan);
@@ -56,18 +81,18 @@ private:
         return to_picoseconds(cost_.stream(Bytes(bytes)).seconds);
     }
     Picoseconds reduction(double dense) const {
-        if (data_.size == 1 || job_.plan.overlap_grad_reduce || !plain()) return 0;
+        if (comms_.size() == 1 || job_.plan.overlap_grad_reduce || !plain()) return 0;
         const CollectiveKind kind =
             shards_optimizer(job_.plan) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-        const CommTime time = network_.collective(kind, Bytes(dense * reduced_gradient_bytes(job_)), data_);
-        return to_picoseconds(time.busy) + to_picoseconds(time.latency);
+        const ReplicaComms::Times& time = comms_.time(kind, dense * reduced_gradient_bytes(job_));
+        return time.busy + time.latency;
     }
     Picoseconds gathers(const Space& space, const std::vector<int>& kinds) const;
 
     const Job& job_;
-    const GroupPlacement& data_;
+    ReplicaComms& comms_;
     const CostModel& cost_;
-    const NetworkModel& network_;
+    ByteCount library_;
     RankParameters dense_;
     RankParameters experts_;
     std::int64_t embedding_;
@@ -78,16 +103,16 @@ private:
 
 /// One after the other; only the last one's latency counts.
 Picoseconds SyncTimer::gathers(const Space& space, const std::vector<int>& kinds) const {
-    const bool gathers = data_.size > 1 && plain() && shards_optimizer(job_.plan) && !job_.plan.overlap_param_gather;
+    const bool gathers = comms_.size() > 1 && plain() && shards_optimizer(job_.plan) && !job_.plan.overlap_param_gather;
     if (!gathers) return 0;
     Picoseconds time = 0;
     Picoseconds latency = 0;
     for (const int kind : kinds) {
         const auto elements = static_cast<double>(parameters(space.kinds[static_cast<std::size_t>(kind)]).dense);
-        const CommTime gather = network_.collective(CollectiveKind::all_gather,
-                                                    Bytes(elements * activation_bytes(job_.plan.precision)), data_);
-        time += to_picoseconds(gather.busy);
-        latency = to_picoseconds(gather.latency);
+        const ReplicaComms::Times& gather =
+            comms_.time(CollectiveKind::all_gather, elements * activation_bytes(job_.plan.precision));
+        time += gather.busy;
+        latency = gather.latency;
     }
     return time + latency;
 }
@@ -105,12 +130,12 @@ RankSync SyncTimer::sync(const Space& space, const std::vector<int>& kinds) cons
                   to_picoseconds(job_.software.numbers.step_overhead);
     sync.finish = sync.update + gathers(space, kinds);
     const StateBytes states = state_bytes(job_, all.dense, all.expert);
-    sync.held = states.total() + bytes_in(library_workspaces(job_));
+    sync.held = states.total() + library_;
     sync.optimizer_step = states.optimizer_step;
     return sync;
 }
 
-FormSync form_sync(const Space& space, PlanKey key, const GroupPlacement& data, const CostModel& cost,
+FormSync form_sync(const Space& space, PlanKey key, ReplicaComms& comms, const CostModel& cost,
                    const NetworkModel& network) {
     FormSync result;
     const PipelineForm& form = space.forms[static_cast<std::size_t>(key.form)];
@@ -118,8 +143,9 @@ FormSync form_sync(const Space& space, PlanKey key, const GroupPlacement& data, 
         key.sharding = static_cast<std::int8_t>(sharding);
         Job job = space.templates[static_cast<std::size_t>(key.form)][sharding];
         set_plan(space, key, job);
-        const SyncTimer timer(job, data, cost, network);
+        const SyncTimer timer(job, comms, cost);
         for (const std::vector<int>& kinds : form.classes) result.ranks.push_back(timer.sync(space, kinds));
+        result.reduces_first.push_back(comms.size() > 1 && !shards_parameters(job.plan) ? 1 : 0);
         if (sharding > 0) continue;
         result.runtime = bytes_in(runtime_parts(job));
         result.ties_embedding = ties_embedding_across_ranks(job) && form.rank.front() != form.rank.back();
@@ -144,12 +170,12 @@ GridCosts::GridCosts(const Space& space, int cell, int grid, const CostModel& co
     Job job = space.templates[static_cast<std::size_t>(key.form)].front();
     set_plan(space, key, job);
     groups = {group_placement(job, Axis::tp), group_placement(job, Axis::cp), group_placement(job, Axis::ep)};
-    const GroupPlacement data = group_placement(job, Axis::dp);
+    ReplicaComms comms(group_placement(job, Axis::dp), network);
     for (int r = 0; r < shape.pp; ++r) local.push_back(share_domain(job, r, (r + 1) % shape.pp) ? 1 : 0);
     forms.reserve(shape.forms.size());
     for (const int form : shape.forms) {
         key.form = static_cast<std::int16_t>(form);
-        forms.push_back(form_sync(space, key, data, cost, network));
+        forms.push_back(form_sync(space, key, comms, cost, network));
     }
 }
 

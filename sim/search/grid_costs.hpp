@@ -27,6 +27,8 @@ struct FormSync {
     Picoseconds embedding = 0;    ///< its reduction
     ByteCount runtime = 0;        ///< outside the allocator
     std::vector<RankSync> ranks;  ///< [sharding * classes + class]
+    /// [sharding]: a reduction of all gradients precedes the exchange of the embedding.
+    std::vector<std::uint8_t> reduces_first;
 };
 
 struct GridCosts {

@@ -29,7 +29,7 @@ OrderedJson named_json(const std::optional<NameOr<Spec>>& asked, const OrderedJs
     return file ? spec : OrderedJson(*name);
 }
 
-OrderedJson base_json(const SearchResult& result) {
+OrderedJson base_json(const SearchOutcome& result) {
     const JobRequest& loaded = result.loaded;
     OrderedJson json = OrderedJson::object();
     json["model"] = named_json(result.base.model, to_json(std::get<LoadedModel>(*loaded.model).spec));
@@ -59,7 +59,7 @@ OrderedJson plan_json(const FoundPlan& found) {
 
 }  // namespace
 
-std::string search_json(const SearchResult& result) {
+std::string search_json(const SearchOutcome& result) {
     OrderedJson json = {{"schema", "foreshard.search"}, {"schema_version", "1.0"}};
     json["job"] = base_json(result);
     json["space"] = result.space;

@@ -7,6 +7,6 @@
 namespace foreshard {
 
 /// foreshard.search (docs/formats.md): what the visualiser's plans view opens.
-std::string search_json(const SearchResult& result);
+std::string search_json(const SearchOutcome& result);
 
 }  // namespace foreshard

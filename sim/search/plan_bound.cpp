@@ -123,6 +123,19 @@ void PipelineBounds::add_two_directions(const PlanParts& parts) {
     }
 }
 
+/// As in estimate(): without a reduction of all gradients in front, the exchange waits for its two stages only.
+Picoseconds PipelineBounds::exchange_end(const PlanParts& parts, const FormSync& sync, int sharding,
+                                         const RankSync& at_first, const RankSync& at_last) const {
+    const PipelineForm& form = *parts.form;
+    const auto first = static_cast<std::size_t>(form.rank.front());
+    const auto last = static_cast<std::size_t>(form.rank.back());
+    const bool one_stage = form.kind.size() == static_cast<std::size_t>(form.pp);
+    const bool all = one_stage || sync.reduces_first[static_cast<std::size_t>(sharding)] != 0;
+    const Picoseconds from_first = all || !parts.run.may_split ? ends_[first] + at_first.reduce : 0;
+    const Picoseconds from_last = all ? ends_[last] + at_last.reduce : 0;
+    return std::max(from_first, from_last) + sync.embedding;
+}
+
 Picoseconds PipelineBounds::step(const PlanParts& parts, const FormSync& sync, int sharding, bool flows) const {
     const PipelineForm& form = *parts.form;
     const RankSync* ranks = &sync.ranks[static_cast<std::size_t>(sharding) * form.classes.size()];
@@ -132,15 +145,12 @@ Picoseconds PipelineBounds::step(const PlanParts& parts, const FormSync& sync, i
         for (std::size_t r = 0; r < work_.size(); ++r) step = std::max(step, work_[r] + of(r).update);
         return step;
     }
-    Picoseconds met = 0;
     const auto first = static_cast<std::size_t>(form.rank.front());
     const auto last = static_cast<std::size_t>(form.rank.back());
-    if (sync.ties_embedding) {
-        met = std::max(ends_[first] + of(first).reduce, ends_[last] + of(last).reduce) + sync.embedding;
-    }
+    const Picoseconds met = sync.ties_embedding ? exchange_end(parts, sync, sharding, of(first), of(last)) : 0;
     for (std::size_t r = 0; r < ends_.size(); ++r) {
-        const bool exchanges = sync.ties_embedding && (r == first || r == last);
-        const Picoseconds at = exchanges ? met : ends_[r] + of(r).reduce;
+        Picoseconds at = ends_[r] + of(r).reduce;
+        if (sync.ties_embedding && (r == first || r == last)) at = std::max(at, met);
         step = std::max(step, at + of(r).finish);
     }
     return step;

@@ -27,7 +27,7 @@ RunTraits run_traits(const Job& job, const PipelineForm& form);
 /// Where the work of a plan lies: all that both bounds read.
 struct PlanParts {
     const PipelineForm* form = nullptr;
-    const CostTable* table = nullptr;
+    CostTable* table = nullptr;
     const GridCosts* grid = nullptr;
     std::int64_t microbatches = 1;
     Picoseconds hop_inside = 0;  ///< of a message within a domain, and between two
@@ -49,6 +49,8 @@ private:
     void add_stages(const PlanParts& parts);
     void add_two_directions(const PlanParts& parts);
     void follow_gradients(const PlanParts& parts);
+    Picoseconds exchange_end(const PlanParts& parts, const FormSync& sync, int sharding, const RankSync& at_first,
+                             const RankSync& at_last) const;
     Picoseconds hop(const PlanParts& parts, std::size_t stage) const;
 
     std::vector<Picoseconds> head_;

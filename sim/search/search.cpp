@@ -66,13 +66,13 @@ public:
         }
     }
 
-    SearchResult bounds_only() {
+    SearchOutcome bounds_only() {
         compute_bounds();
         result_.elapsed_s = seconds_since(start_);
         return std::move(result_);
     }
 
-    SearchResult run() {
+    SearchOutcome run() {
         try {
             compute_bounds();
             simulate_candidates();
@@ -116,7 +116,7 @@ private:
     std::vector<SimulatedPlan> simulated_;
     std::optional<ClosestMiss> closest_;
     std::mutex mutex_;
-    SearchResult result_;
+    SearchOutcome result_;
 };
 
 void Searcher::report(const char* phase, double done_ratio) {
@@ -318,7 +318,7 @@ void Searcher::finish() {
 /// more GPUs.
 class Relaxer {
 public:
-    Relaxer(const SearchRequest& request, const SearchResult& result, const std::stop_token& stop)
+    Relaxer(const SearchRequest& request, const SearchOutcome& result, const std::stop_token& stop)
         : request_(request), result_(result), stop_(stop) {
         request_.top = 1;
         request_.exhaustive = false;
@@ -333,7 +333,7 @@ public:
 
 private:
     bool attempt(const SearchRequest& request, const std::function<std::string(const FoundPlan&)>& change) {
-        const SearchResult result = Searcher(request, {}, stop_).run();
+        const SearchOutcome result = Searcher(request, {}, stop_).run();
         if (result.plans.empty()) return false;
         found_.push_back({change(result.plans.front()), result.plans.front()});
         return true;
@@ -375,20 +375,20 @@ private:
     static constexpr int most_times_gpus = 64;
 
     SearchRequest request_;
-    const SearchResult& result_;
+    const SearchOutcome& result_;
     const std::stop_token& stop_;
     std::vector<Relaxation> found_;
 };
 
-std::vector<Relaxation> relax(const SearchRequest& request, const SearchResult& result, const std::stop_token& stop) {
+std::vector<Relaxation> relax(const SearchRequest& request, const SearchOutcome& result, const std::stop_token& stop) {
     return Relaxer(request, result, stop).run();
 }
 
 }  // namespace
 
-SearchResult search(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
+SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
     if (request.top < 1) throw InputError("--top", "", fmt::format("{}: at least 1 plan must be wanted", request.top));
-    SearchResult result = Searcher(request, on_progress, stop).run();
+    SearchOutcome result = Searcher(request, on_progress, stop).run();
     if (!result.plans.empty() || result.stopped) return result;
     if (!request.exhaustive) {
         // What comes closest may be in a branch that was cut.
@@ -400,7 +400,7 @@ SearchResult search(const SearchRequest& request, const OnProgress& on_progress,
     return result;
 }
 
-SearchResult bound_plans(const SearchRequest& request) {
+SearchOutcome bound_plans(const SearchRequest& request) {
     return Searcher(request, {}, {}).bounds_only();
 }
 

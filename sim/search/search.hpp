@@ -25,7 +25,7 @@ struct Relaxation {
     FoundPlan plan;      ///< the best one that there is then
 };
 
-struct SearchResult {
+struct SearchOutcome {
     JobRequest base;    ///< as asked for
     JobRequest loaded;  ///< the same with the specs themselves in place of names
     std::string space;
@@ -59,9 +59,10 @@ using OnProgress = std::function<void(const SearchProgress&)>;
 /// are those of simulating every plan.
 /// @param on_progress called from one thread at a time @param stop ends the search early, with what is known
 /// @throws InputError
-SearchResult search(const SearchRequest& request, const OnProgress& on_progress = {}, const std::stop_token& stop = {});
+SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress = {},
+                     const std::stop_token& stop = {});
 
 /// The same without simulating: only what is counted and how long it took.
-SearchResult bound_plans(const SearchRequest& request);
+SearchOutcome bound_plans(const SearchRequest& request);
 
 }  // namespace foreshard

@@ -37,7 +37,7 @@ std::string search_header() {
                        "zero", "step", "MFU", "peak");
 }
 
-std::string reasons_text(const SearchResult& result) {
+std::string reasons_text(const SearchOutcome& result) {
     std::string text;
     std::vector<std::pair<std::int64_t, std::string>> counts;
     for (const auto& [reason, count] : result.infeasible) {
@@ -54,12 +54,12 @@ std::string reasons_text(const SearchResult& result) {
 
 }  // namespace
 
-std::string plan_flags(const SearchResult& result, const FoundPlan& found) {
+std::string plan_flags(const SearchOutcome& result, const FoundPlan& found) {
     JobRequest request = merge(result.base, found.plan);
     return request_flags(request);
 }
 
-std::string search_text(const SearchResult& result, int top) {
+std::string search_text(const SearchOutcome& result, int top) {
     std::string text = fmt::format("{} space: {} plans bounded, {} cut off with their branch, {} simulated\n",
                                    result.space, result.evaluated, result.pruned, result.simulated);
     if (!result.plans.empty()) {
@@ -77,7 +77,7 @@ std::string search_text(const SearchResult& result, int top) {
     return text;
 }
 
-std::vector<std::string> search_advice(const SearchResult& result) {
+std::vector<std::string> search_advice(const SearchOutcome& result) {
     std::vector<std::string> lines;
     if (!result.plans.empty() || result.stopped) return lines;
     if (result.closest && result.closest_need_gib) {
@@ -96,7 +96,7 @@ std::vector<std::string> search_advice(const SearchResult& result) {
     return lines;
 }
 
-std::string search_csv(const SearchResult& result) {
+std::string search_csv(const SearchOutcome& result) {
     std::string text =
         "tp,cp,ep,pp,dp,vpp,mbs,sp,schedule,recompute,zero,data_parallel,layout,step_time_ms,tokens_per_s_per_gpu,"
         "mfu_ratio,bubble_ratio,peak_memory_bytes,front,flags\n";

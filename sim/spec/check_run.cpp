@@ -112,6 +112,23 @@ void check_cluster(const Job& job, Rules& rules) {
     }
 }
 
+/// Buffers that are counted as the project's own runtime allocates them are known for what it runs only.
+void check_counted_buffers(const Job& job, Rules& rules) {
+    if (!job.software.structure.counts_buffers) return;
+    if (job.plan.cp > 1) {
+        rules.push_back({"software, cp",
+                         fmt::format("{} counts the buffers of a runtime that has no context parallelism, but cp is {}",
+                                     job.software.id, job.plan.cp),
+                         "cp 1, or another profile"});
+    }
+    if (job.model.moe) {
+        rules.push_back({"software, model",
+                         fmt::format("{} counts the buffers of a runtime that has no experts, but {} has some",
+                                     job.software.id, job.model.id),
+                         "a dense model, or another profile"});
+    }
+}
+
 void check_order(const Job& job, Rules& rules) {
     std::string sorted = job.plan.order;
     std::vector<std::string> axes;
@@ -151,6 +168,7 @@ void check_run(const Job& job, Rules& rules) {
     check_recompute(job, rules);
     check_data_parallel(job, rules);
     check_cluster(job, rules);
+    check_counted_buffers(job, rules);
     check_order(job, rules);
     check_stage_times(job, rules);
     check_variability(job, rules);

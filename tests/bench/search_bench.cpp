@@ -23,7 +23,7 @@ void bound_all(benchmark::State& state, const SearchRequest& request) {
     double fit = 0.0;
     double seconds = 0.0;
     for (auto step : state) {
-        const SearchResult bounds = bound_plans(request);
+        const SearchOutcome bounds = bound_plans(request);
         plans += static_cast<double>(bounds.evaluated);
         const auto memory = bounds.infeasible.find("memory");
         fit += static_cast<double>(bounds.evaluated - (memory == bounds.infeasible.end() ? 0 : memory->second));

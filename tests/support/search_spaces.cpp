@@ -26,13 +26,13 @@ SearchRequest random_search(std::uint64_t seed) {
     request.base.cluster = drawn<std::string>(dice, {"dgx-a100-80g", "dgx-h100"});
     request.base.software = drawn<std::string>(dice, {"megatron-core-te", "megatron-2022", "megatron-2021", "nemo-te"});
     request.base.gpus = drawn<int>(dice, {8, 16});
-    request.base.gbs = drawn<int>(dice, {16, 24, 32});
+    request.base.gbs = drawn<int>(dice, {16, 24});
     request.base.precision = "bf16";
     if (dice() % 3 == 0) request.base.overlap_p2p = false;
     request.constraints["tp"] = drawn<std::string>(dice, {"1..4", "1..2", "2..8"});
     request.constraints["cp"] = "1..2";
     request.constraints["ep"] = drawn<std::string>(dice, {"1", "1..4"});
-    request.constraints["mbs"] = drawn<std::string>(dice, {"1..2", "1..4"});
+    request.constraints["mbs"] = "1..4";
     request.constraints["recompute"] = drawn<std::string>(dice, {"none,full", "selective,full", "none,selective"});
     request.top = 3;
     request.threads = 2;

@@ -48,6 +48,24 @@ TEST(Estimate, TheBoundIsTight) {
     }
 }
 
+/// Without replicas nothing is reduced in front of the exchange of a tied embedding, which may then run under the last
+/// passes of other chunks.
+TEST(Estimate, LetsTheExchangeOfTheEmbeddingOverlap) {
+    JobRequest request = test::tiny_request(2, 4);
+    request.model = "gpt3-6.7b";
+    request.num_layers = 6;
+    request.gpus = 8;
+    request.tp = 4;
+    request.vpp = 2;
+    request.mbs = 4;
+    request.gbs = 16;
+    request.schedule = "interleaved-zb";
+    request.account_for_embedding_in_pipeline_split = true;
+    request.account_for_loss_in_pipeline_split = true;
+    const Evaluation e = evaluate(test::valid_job(request));
+    EXPECT_LE(estimate(e.job, e.schedule).step_time, e.timeline.step_time());
+}
+
 /// Both messages of a fused pair leave at its end, so that they hold the rank up once.
 TEST(Estimate, CountsBlockingMessagesOfFusedPairsOnceAtMost) {
     for (const char* model : {"llama3-8b", "bert-large"}) {

@@ -47,7 +47,7 @@ BruteForce simulate_all(const SearchRequest& request) {
     return result;
 }
 
-std::vector<Point> front_of(const SearchResult& result) {
+std::vector<Point> front_of(const SearchOutcome& result) {
     std::vector<Point> front;
     for (const std::size_t i : result.front) {
         front.push_back({result.plans[i].summary.step_time_ms, result.plans[i].summary.peak_memory});
@@ -55,7 +55,7 @@ std::vector<Point> front_of(const SearchResult& result) {
     return front;
 }
 
-std::vector<std::string> told(const SearchResult& result) {
+std::vector<std::string> told(const SearchOutcome& result) {
     std::vector<std::string> lines;
     for (const FoundPlan& found : result.plans) {
         lines.push_back(request_flags(found.plan) + " " + std::to_string(found.summary.step_time_ms));
@@ -71,12 +71,12 @@ TEST_P(SmallSpace, GivesWhatBruteForceGives) {
     request.base.num_layers = 4;
     if (GetParam() % 3 == 0) request.max_memory_gib = 40.0;
     const BruteForce all = simulate_all(request);
-    const SearchResult pruned = search(request);
+    const SearchOutcome pruned = search(request);
     ASSERT_GE(all.times_ms.size(), 200U);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(pruned.plans[i].summary.step_time_ms, all.times_ms[i]) << i;
     EXPECT_EQ(front_of(pruned), all.front);
     request.exhaustive = true;
-    const SearchResult exhaustive = search(request);
+    const SearchOutcome exhaustive = search(request);
     EXPECT_EQ(told(exhaustive), told(pruned));
     EXPECT_EQ(exhaustive.pruned, 0);
     EXPECT_EQ(exhaustive.evaluated, pruned.evaluated + pruned.pruned);
@@ -86,9 +86,9 @@ TEST(Search, DoesNotDependOnThreads) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         SearchRequest request = test::random_search(seed);
         request.threads = 1;
-        const SearchResult one = search(request);
+        const SearchOutcome one = search(request);
         request.threads = 5;
-        const SearchResult five = search(request);
+        const SearchOutcome five = search(request);
         EXPECT_EQ(told(one), told(five));
         EXPECT_EQ(std::tie(one.evaluated, one.pruned, one.simulated, one.infeasible, one.front),
                   std::tie(five.evaluated, five.pruned, five.simulated, five.infeasible, five.front));
@@ -107,7 +107,7 @@ SearchRequest llama_on_8() {
 
 /// The winner is a simulated plan: its flags give the same figures again.
 TEST(Search, FlagsOfAPlanGiveItsFigures) {
-    const SearchResult result = search(llama_on_8());
+    const SearchOutcome result = search(llama_on_8());
     ASSERT_FALSE(result.plans.empty());
     for (const FoundPlan& found : result.plans) {
         const Evaluation e = evaluate(resolve(merge(result.base, found.plan)));
@@ -136,7 +136,7 @@ TEST(Search, KnowsLayoutsWithEndsAsLayers) {
 TEST(Search, SaysWhatToRelaxWhereNothingFits) {
     SearchRequest request = llama_on_8();
     request.constraints = {{"tp", "1"}, {"pp", "1"}, {"zero", "0"}};
-    const SearchResult result = search(request);
+    const SearchOutcome result = search(request);
     EXPECT_TRUE(result.plans.empty());
     ASSERT_TRUE(result.closest_need_gib.has_value());
     EXPECT_GT(*result.closest_need_gib, result.memory_limit_gib);
@@ -151,7 +151,7 @@ TEST(Search, SaysWhatToRelaxWhereNothingFits) {
 TEST(Search, SaysHowMuchMemoryIsMissing) {
     SearchRequest request = llama_on_8();
     request.max_memory_gib = 12.0;
-    const SearchResult none = search(request);
+    const SearchOutcome none = search(request);
     ASSERT_TRUE(none.plans.empty());
     ASSERT_TRUE(none.closest_need_gib.has_value());
     request.max_memory_gib = *none.closest_need_gib + 0.01;
@@ -163,7 +163,7 @@ TEST(Search, SaysHowMuchMemoryIsMissing) {
 TEST(Search, StopsWhenAsked) {
     std::stop_source source;
     source.request_stop();
-    const SearchResult result = search(llama_on_8(), {}, source.get_token());
+    const SearchOutcome result = search(llama_on_8(), {}, source.get_token());
     EXPECT_TRUE(result.stopped);
     EXPECT_TRUE(result.plans.empty());
 }
@@ -172,7 +172,7 @@ TEST(Search, ReportsProgress) {
     SearchRequest request = llama_on_8();
     std::int64_t simulated = 0;
     double ratio = 0.0;
-    const SearchResult result = search(request, [&](const SearchProgress& progress) {
+    const SearchOutcome result = search(request, [&](const SearchProgress& progress) {
         if (std::string_view(progress.phase) != "simulation") return;
         EXPECT_GE(progress.done_ratio, ratio);
         ratio = progress.done_ratio;

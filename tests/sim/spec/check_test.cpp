@@ -376,4 +376,18 @@ TEST(PlanRules, RecomputeOptionsBelongToFullRecompute) {
     EXPECT_THAT(check(job), refusal("recompute of 33 layers at a time, but a stage has 32", "1 to 32"));
 }
 
+/// The profile of the project's own runtime knows the buffers of what that runs.
+TEST(Counted, BuffersNeedAPlanThatTheRuntimeHas) {
+    Job job = sound_job();
+    job.software = load_software("foreshard");
+    EXPECT_THAT(check(job), IsEmpty());
+    job.plan.cp = 2;
+    job.gpus *= 2;
+    EXPECT_THAT(check(job), refusal("a runtime that has no context parallelism, but cp is 2", "cp 1"));
+    job = sound_job();
+    job.software = load_software("foreshard");
+    job.model = load_model("mixtral-8x7b").spec;
+    EXPECT_THAT(check(job), refusal("a runtime that has no experts, but mixtral-8x7b has some", "a dense model"));
+}
+
 }  // namespace foreshard
