@@ -68,16 +68,16 @@ std::string reasonsText(const std::map<std::string, std::int64_t>& reasons) {
 }
 
 /// Bounds tell what fits nowhere. Only the others are searched.
-SearchResult searchOf(const SearchRequest& only, const std::stop_token& stop) {
+SearchOutcome searchOf(const SearchRequest& only, const std::stop_token& stop) {
     SearchRequest all = only;
     all.exhaustive = true;
-    SearchResult bounds = bound_plans(all);
+    SearchOutcome bounds = bound_plans(all);
     const auto too_large = bounds.infeasible.find("memory");
     const std::int64_t misses = too_large == bounds.infeasible.end() ? 0 : too_large->second;
     return misses == bounds.evaluated ? bounds : search(only, {}, stop);
 }
 
-void add(const SearchResult& cell, const Degrees& degrees, FoundPlans& found) {
+void add(const SearchOutcome& cell, const Degrees& degrees, FoundPlans& found) {
     if (cell.stopped) return;
     if (!cell.plans.empty()) {
         found.result.plans.push_back(cell.plans.front());
@@ -87,7 +87,7 @@ void add(const SearchResult& cell, const Degrees& degrees, FoundPlans& found) {
 }
 
 /// Fastest first, each once; the front is that of all.
-void order(SearchResult& result) {
+void order(SearchOutcome& result) {
     const auto key = [](const FoundPlan& plan) {
         return std::tuple(plan.summary.step_time_ms, plan.summary.peak_memory, request_flags(plan.plan));
     };
@@ -135,7 +135,7 @@ void fillMap(FoundPlans& found, const OnProgress& on_progress, const std::stop_t
         progress.done_ratio = static_cast<double>(looked_at++) / static_cast<double>(all.size());
         if (on_progress) on_progress(progress);
         if (done.contains(degrees)) continue;
-        const SearchResult cell = searchOf(onlyOf(found.request, degrees), stop);
+        const SearchOutcome cell = searchOf(onlyOf(found.request, degrees), stop);
         progress.simulated += cell.simulated;
         add(cell, degrees, found);
     }

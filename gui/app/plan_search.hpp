@@ -14,7 +14,7 @@ namespace foreshard::gui {
 /// What a search found, or why it could not begin.
 struct FoundPlans {
     SearchRequest request;
-    SearchResult result;
+    SearchOutcome result;
     ReadSearch shown;                 ///< the same as views read it from files
     std::string text;                 ///< the file (foreshard.search)
     std::vector<std::string> advice;  ///< where nothing fits: what would make room

@@ -10,7 +10,8 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr std::array first_keys = {"gpus", "tp", "pp", "vpp", "dp", "cp", "ep", "micro_batch_size", "mbs", "schedule"};
+constexpr std::array first_keys = {"gpus", "tp",       "pp",        "vpp", "dp",  "cp", "ep", "micro_batch_size",
+                                   "mbs",  "schedule", "recompute", "sp",  "zero"};
 
 /// Keys in the order of reading: degrees first, the others by name.
 std::vector<std::string> orderedKeys(const ReadSearch& search) {
@@ -134,7 +135,8 @@ Table planTable(const ReadSearch& search) {
 QString planText(const ReadSearch& search, std::size_t plan) {
     QStringList parts;
     for (const std::string& key : varyingKeys(search)) {
-        parts << QString::fromStdString(key + " " + valueOf(search.plans[plan], key));
+        const std::string value = valueOf(search.plans[plan], key);
+        if (!value.empty()) parts << QString::fromStdString(key + " " + value);
     }
     QString text = QString("%1. %2").arg(plan + 1).arg(parts.join(", "));
     for (const FigureColumn& column : figure_columns) {
@@ -168,7 +170,8 @@ QString searchSentence(const ReadSearch& search) {
     text += "; best: ";
     QStringList parts;
     for (const std::string& key : varyingKeys(search)) {
-        parts << QString::fromStdString(key + " " + valueOf(search.plans.front(), key));
+        const std::string value = valueOf(search.plans.front(), key);
+        if (!value.empty()) parts << QString::fromStdString(key + " " + value);
     }
     text += parts.join(", ");
     const std::optional<double> speed = search.plans.front().figure("tokens_per_s");

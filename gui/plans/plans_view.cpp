@@ -23,6 +23,11 @@ namespace {
 const char* const plans_hint =
     "Press 'Search plans', or open the result of a search\n(foreshard search ... --json F), to compare its plans.";
 
+const char* const map_tab = "TP \u00d7 P&P";
+
+/// From this height on, scatter and map stand one above the other.
+constexpr int roomy_height = 420;
+
 }  // namespace
 
 PlansView::PlansView(QWidget* parent) : QWidget(parent) {
@@ -99,13 +104,15 @@ void PlansView::buildLayout() {
     column->addWidget(table_);
     tables->addTab(plans, "&Plans");
     tables->addTab(reasons_, "&Refused");
-    auto* charts = new QTabWidget;
-    charts->addTab(scatter_, "Throughput against &memory");
-    charts->addTab(map_, "TP \u00d7 P&P");
+    chartTabs_ = new QTabWidget;
+    chartTabs_->addTab(scatter_, "Throughput against &memory");
+    chartTabs_->addTab(map_, map_tab);
+    charts_ = new QSplitter(Qt::Vertical);
+    charts_->addWidget(chartTabs_);
     auto* splitter = new QSplitter;
     splitter->addWidget(panel_);
     splitter->addWidget(tables);
-    splitter->addWidget(charts);
+    splitter->addWidget(charts_);
     splitter->setStretchFactor(0, 0);
     splitter->setStretchFactor(1, 3);
     splitter->setStretchFactor(2, 2);
@@ -115,6 +122,20 @@ void PlansView::buildLayout() {
     box->addWidget(summary_);
     box->addWidget(splitter, 1);
     filterMessage_->hide();
+}
+
+void PlansView::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    const bool roomy = height() >= roomy_height;
+    if (roomy == (chartTabs_->count() == 1)) return;
+    if (roomy) {
+        chartTabs_->removeTab(1);
+        charts_->addWidget(map_);
+        charts_->setSizes({1, 1});
+        map_->show();
+    } else {
+        chartTabs_->addTab(map_, map_tab);
+    }
 }
 
 PlansScene PlansView::scene() const {

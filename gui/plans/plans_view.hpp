@@ -11,6 +11,8 @@
 class QLabel;
 class QLineEdit;
 class QPainter;
+class QSplitter;
+class QTabWidget;
 
 namespace foreshard::gui {
 
@@ -43,6 +45,9 @@ signals:
     /// Double-click or Return on a plan that can run: index into the search's plans.
     void planActivated(int plan);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     PlansScene scene() const;
     void activate(int plan);
@@ -62,6 +67,8 @@ private:
     TableView* reasons_ = nullptr;
     ChartWidget* scatter_ = nullptr;
     ChartWidget* map_ = nullptr;
+    QTabWidget* chartTabs_ = nullptr;  ///< scatter, and map where there is no room below it
+    QSplitter* charts_ = nullptr;
 };
 
 }  // namespace foreshard::gui

@@ -113,7 +113,7 @@ TEST_F(SearchInWindow, FindsTheBestPlansAndOpensThem) {
     search();
     EXPECT_THAT(panel().shownMessages(), IsEmpty());
     const SearchRequest request = searchRequestOf(window_.editor().request(), nullptr, {{"top", "4"}});
-    const SearchResult expected = foreshard::search(request);
+    const SearchOutcome expected = foreshard::search(request);
     ASSERT_GE(shown().plans.size(), 4U);
     EXPECT_EQ(rows(), static_cast<int>(shown().plans.size()));
     EXPECT_EQ(shown().plans[0].figure("step_time_ms"), expected.plans[0].summary.step_time_ms);
