@@ -28,7 +28,7 @@ public:
     SearchReader(const Json& json, std::string name)
         : root_(open_document(json, "foreshard.search", name)), name_(std::move(name)) {}
 
-    SearchResult read() {
+    ReadSearch read() {
         result_.name = name_;
         result_.space = root_.optional<std::string>("space").value_or("");
         result_.evaluated = root_.optional<std::int64_t>("evaluated", Range::not_negative).value_or(0);
@@ -52,7 +52,7 @@ private:
     JsonObject root_;
     std::string name_;
     JobRequest base_;
-    SearchResult result_;
+    ReadSearch result_;
 };
 
 /// Plan and batch of an entry win over those of the search's job.
@@ -116,12 +116,12 @@ std::optional<double> SearchPlan::figure(const std::string& key) const {
     return found == figures.end() ? std::nullopt : std::optional(found->second);
 }
 
-SearchResult parse_search(const std::string& name, const std::string& text) {
+ReadSearch parse_search(const std::string& name, const std::string& text) {
     const Json json = parse_json(text, name, search_limit_bytes);
     return SearchReader(json, name).read();
 }
 
-SearchResult read_search(const std::string& path) {
+ReadSearch read_search(const std::string& path) {
     return parse_search(path, read_text_file(path, search_limit_bytes));
 }
 

@@ -21,7 +21,14 @@ struct SearchPlan {
     std::optional<double> figure(const std::string& key) const;
 };
 
-struct SearchResult {
+/// Tensor- and pipeline-parallel degrees of which no plan can run.
+struct RefusedDegrees {
+    int tp = 1;
+    int pp = 1;
+    std::string reason;
+};
+
+struct ReadSearch {
     std::string name;  ///< of the file
     std::string space;
     std::int64_t evaluated = 0;  ///< plans whose closed form was computed
@@ -32,15 +39,16 @@ struct SearchResult {
     std::optional<double> elapsed_s;
     std::vector<SearchPlan> plans;                   ///< best first, then those that are listed as infeasible
     std::map<std::string, std::int64_t> infeasible;  ///< reason: how many plans
+    std::vector<RefusedDegrees> refused;             ///< of a search in the window; files do not say it
     std::vector<std::size_t>
         pareto;  ///< of the plans that fit, those that none beats in throughput and peak memory; by memory
 };
 
 /// @throws UnreadableFile when the file cannot be opened or is no JSON, InputError naming the JSON path of what is
 /// wrong
-SearchResult read_search(const std::string& path);
+ReadSearch read_search(const std::string& path);
 
 /// The same from text. @param name how messages call it
-SearchResult parse_search(const std::string& name, const std::string& text);
+ReadSearch parse_search(const std::string& name, const std::string& text);
 
 }  // namespace foreshard

@@ -27,7 +27,7 @@ struct Document {
 /// What a file holds.
 struct Opened {
     std::vector<Document> documents;
-    std::optional<SearchResult> search;
+    std::optional<ReadSearch> search;
 };
 
 /// A simulated job, or why it cannot be.

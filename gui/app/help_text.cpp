@@ -32,7 +32,8 @@ const std::vector<KeyHelp>& keyHelp() {
         {"Ctrl+B", "pin the plan as baseline; what is edited next is compared with it"},
         {"Ctrl+Shift+C", "copy the plan's flags for the command line"},
         {"Ctrl+1 to Ctrl+4", "room for timeline, memory, comparison, found plans"},
-        {"Ctrl+.", "cancel work"},
+        {"Ctrl+R", "search plans for the edited job; Space begins and stops"},
+        {"Ctrl+.", "cancel work; a search keeps the best so far"},
     };
     return keys;
 }

@@ -63,6 +63,7 @@ std::string sessionText(const Session& session) {
                         {"schema_version", "1.0"},
                         {"runs", runs},
                         {"searches", session.searches},
+                        {"search", session.search},
                         {"edited", session.edited},
                         {"mode", session.mode},
                         {"theme", session.theme},
@@ -85,6 +86,11 @@ Session parseSession(const std::string& name, const std::string& text) {
             if (!search.is_string()) root.fail("searches", "a list of file names is wanted");
             session.searches.push_back(search.get<std::string>());
         }
+    }
+    if (root.has("search")) {
+        JsonObject texts = root.object("search");
+        for (const std::string& field : texts.unknown_keys())
+            session.search[field] = texts.required<std::string>(field);
     }
     session.edited = static_cast<std::size_t>(root.optional<std::int64_t>("edited", Range::not_negative).value_or(0));
     session.mode = root.optional<std::string>("mode").value_or("single");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct SessionRun {
 struct Session {
     std::vector<SessionRun> runs;  ///< A first
     std::vector<std::string> searches;
-    std::size_t edited = 0;  ///< of `runs`
+    std::map<std::string, std::string> search;  ///< constraints of the search panel, by field
+    std::size_t edited = 0;                     ///< of `runs`
     std::string mode = "single";
     std::string theme = "light";
     Picoseconds begin = 0;  ///< visible time

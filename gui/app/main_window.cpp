@@ -79,6 +79,7 @@ void MainWindow::connectParts() {
     connect(views_.timeline, &TimelineView::hovered, hoverLabel_, &QLabel::setText);
     connect(views_.timeline, &TimelineView::modeChanged, this, &MainWindow::updateModes);
     connect(views_.plans, &PlansView::planActivated, this, &MainWindow::openSearchPlan);
+    connectSearch();
     // Queued: what follows makes the list anew, which is in the middle of a click.
     connect(
         runs_, &RunList::shownChanged, this,
@@ -117,9 +118,11 @@ void MainWindow::onOpened() {
 }
 
 void MainWindow::add(OpenResult result) {
+    const bool findPlans = result.request.findPlans && !result.opened.documents.empty();
     if (!take(std::move(result))) return;
     if (workspace_.shown().size() > 1 && views_.timeline->mode() == TimelineMode::single) setMode(TimelineMode::stack);
     showWorkspace();
+    if (findPlans) startSearch();
 }
 
 bool MainWindow::take(OpenResult result) {
@@ -144,6 +147,7 @@ void MainWindow::onEdited() {
     undo_->setEnabled(editor_->canUndo());
     redo_->setEnabled(editor_->canRedo());
     editor_->setMessages({});
+    updateSubject();
     runner_.submit(document ? document->name : "plan", editor_->request());
 }
 
@@ -200,6 +204,7 @@ void MainWindow::showWorkspace() {
     redo_->setEnabled(editor_->canRedo());
     setWindowTitle(edited ? QString::fromStdString(edited->name) + " \u2013 Foreshard" : QStringLiteral("Foreshard"));
     updateModes();
+    updateSubject();
     updateInspector();
     updateLog();
     updateStatus();
@@ -242,14 +247,16 @@ void MainWindow::updateStatus() {
 }
 
 bool MainWindow::busy() const {
-    return opener_.waiting() > 0 || sessionOpener_.waiting() > 0 || runner_.busy();
+    return opener_.waiting() > 0 || sessionOpener_.waiting() > 0 || runner_.busy() || searcher_.busy();
 }
 
 void MainWindow::updateBusy() {
     const int files = opener_.waiting() + sessionOpener_.waiting();
     progress_->setVisible(busy());
     cancel_->setVisible(busy());
-    progress_->setFormat(files > 0 ? tr("opening %n file(s)", nullptr, files) : tr("simulating"));
+    progress_->setFormat(files > 0        ? tr("opening %n file(s)", nullptr, files)
+                         : runner_.busy() ? tr("simulating")
+                                          : tr("searching"));
 }
 
 void MainWindow::updateModes() {
@@ -318,6 +325,7 @@ void MainWindow::showCommands() {
 
 void MainWindow::cancelWork() {
     runner_.cancel();
+    searcher_.stop();
     opener_.cancel();
     pending_.reset();
     sessionOpener_.cancel();

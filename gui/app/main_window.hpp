@@ -11,6 +11,7 @@
 #include "gui/app/file_opener.hpp"
 #include "gui/app/job_runner.hpp"
 #include "gui/app/message_bar.hpp"
+#include "gui/app/search_runner.hpp"
 #include "gui/app/views.hpp"
 #include "gui/app/workspace.hpp"
 #include "gui/view_state.hpp"
@@ -59,15 +60,17 @@ public:
     void exportView(const QString& name, const QString& path);
     void exportHtml(const QString& path);
     void exportWindow(const QString& path);  ///< PNG
+    void exportSearch(const QString& path);  ///< what a search in the window found, as foreshard.search
     void saveSession(const QString& path);
     /// Its sources are opened on a worker thread; then it replaces what is open, all at once.
     void openSession(const QString& path);
-    bool busy() const;  ///< opening or simulating
+    bool busy() const;  ///< opening, simulating or searching
 
     const Workspace& workspace() const { return workspace_; }
     const Views& views() const { return views_; }
     PlanEditor& editor() { return *editor_; }
     JobRunner& runner() { return runner_; }
+    SearchRunner& searcher() { return searcher_; }
     MessageBar& messages() { return *messages_; }
     ViewState& state() { return state_; }
     QString inspectorText() const;
@@ -77,6 +80,9 @@ public:
 public slots:
     void pinBaseline();
     void find(const QString& text, bool backward);
+    /// For plans of the edited job, under the panel's constraints; ends the search before.
+    void startSearch();
+    void showSearch();  ///< its panel
     void showCommands();
     void showHelp();
     void cancelWork();
@@ -132,10 +138,18 @@ private:
     void chooseHtml();
     void remember(const QString& source);
     Picture pictureOf(const PaintedView& view) const;
-    void openSearchPlan(int plan);
     void onSessionOpened();
     void showSession();
-    void addSearch(SearchResult search, const QString& source);
+
+    // main_window_search.cpp
+    void connectSearch();
+    const Job* editedJob() const;
+    void updateSubject();
+    void onSearchProgress(const SearchProgress& progress);
+    void onPlansFound();
+    void addSearch(ReadSearch search, const QString& source);
+    void openSearchPlan(int plan);
+    void chooseSearchFile();
 
     // main_window.cpp
     void connectParts();
@@ -163,6 +177,8 @@ private:
     JobRunner runner_;
     FileOpener opener_;
     FileOpener sessionOpener_;
+    SearchRunner searcher_;
+    std::string foundText_;  ///< file of the plans that a search in the window found
     std::optional<PendingSession> pending_;
     std::optional<Comparison> comparison_;  ///< of A and B; made when first needed
     QStringList searches_;                  ///< files

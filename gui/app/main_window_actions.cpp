@@ -66,6 +66,7 @@ void MainWindow::buildFileMenu() {
         addCommand(exports, tr("Export %1 as PNG, SVG or PDF...").arg(name), {}, [this, name] { chooseExport(name); });
     }
     addCommand(exports, tr("Export report as HTML..."), {}, &MainWindow::chooseHtml);
+    addCommand(exports, tr("Export found plans as JSON..."), {}, &MainWindow::chooseSearchFile);
     menu->addSeparator();
     addCommand(menu, tr("&Quit"), QKeySequence::Quit, &MainWindow::close);
 }
@@ -103,6 +104,7 @@ void MainWindow::buildEditMenu() {
         editor_->setFocus();
         editor_->widget()->findChild<QWidget*>("model")->setFocus();
     });
+    addCommand(menu, tr("&Search plans..."), QKeySequence("Ctrl+R"), &MainWindow::showSearch);
     addCommand(menu, tr("Cancel work"), QKeySequence("Ctrl+."), &MainWindow::cancelWork);
 }
 

@@ -6,6 +6,7 @@
 #include "gui/export/html_report.hpp"
 #include "gui/export/picture.hpp"
 #include "gui/plans/plans_view.hpp"
+#include "gui/plans/search_panel.hpp"
 #include "gui/timeline/timeline_view.hpp"
 #include "sim/error.hpp"
 #include "sim/spec/text_file.hpp"
@@ -127,6 +128,7 @@ void MainWindow::saveSession(const QString& path) {
     session.marks = scene.marks;
     session.pinnedRanks.assign(scene.choice.pinned.begin(), scene.choice.pinned.end());
     session.expandedRanks.assign(scene.choice.expanded.begin(), scene.choice.expanded.end());
+    session.search = views_.plans->panel().texts();
     QFile file(path);
     const std::string text = sessionText(session);
     const auto size = static_cast<qint64>(text.size());
@@ -143,6 +145,10 @@ void MainWindow::openSession(const QString& path) {
         Session session = parseSession(path.toStdString(), read_text_file(path.toStdString()));
         modeOf(session.mode);  // wrong names are told before anything is opened
         gui::themeKind(session.theme);
+        for (const auto& [name, text] : session.search) {
+            if (!isSearchField(name))
+                throw InputError(path.toStdString(), "/search/" + name, "is no field of a search");
+        }
         sessionOpener_.cancel();
         pending_ = PendingSession{std::move(session), {}};
         for (const SessionRun& run : pending_->session.runs) sessionOpener_.open(run.open);
@@ -175,23 +181,11 @@ void MainWindow::showSession() {
     for (std::size_t i = session.runs.size(); i < pending.results.size(); ++i) take(std::move(pending.results[i]));
     showWorkspace();
     setMode(modeOf(session.mode));
+    views_.plans->panel().setTexts(session.search);
     views_.timeline->setMarks(session.marks);
     views_.timeline->setRanks({session.pinnedRanks.begin(), session.pinnedRanks.end()},
                               {session.expandedRanks.begin(), session.expandedRanks.end()});
     if (session.end > session.begin) state_.setVisible(session.begin, session.end);
-}
-
-void MainWindow::addSearch(SearchResult search, const QString& source) {
-    searches_ = QStringList(source);
-    views_.plans->setSearch(std::move(search));
-    setWindowView(WindowView::search);
-}
-
-void MainWindow::openSearchPlan(int plan) {
-    const std::optional<SearchResult>& search = views_.plans->search();
-    if (!search || plan < 0 || static_cast<std::size_t>(plan) >= search->plans.size()) return;
-    const SearchPlan& found = search->plans[static_cast<std::size_t>(plan)];
-    opener_.openPlan("plan " + std::to_string(plan + 1), found.request);
 }
 
 }  // namespace foreshard::gui

@@ -16,6 +16,7 @@ struct OpenRequest {
     std::vector<RequestValue> changes{};
     std::string name{};       ///< empty: the source's
     bool bubbleFree = false;  ///< add the same plan without bubbles
+    bool findPlans = false;   ///< once it is open, search plans for its job
     ReportPart part = ReportPart::all;
     bool operator==(const OpenRequest&) const = default;
 };

@@ -215,6 +215,7 @@ std::vector<std::string> choices(std::string_view field) {
     if (field == "data_parallel") return dataParallelKinds();
     if (field == "zero") return {"0", "1", "2", "3"};
     if (field == "contention") return {"off", "links", "full"};
+    if (field == "space") return {"full"};  // of a search, beside its default
     return {};
 }
 

@@ -1,5 +1,6 @@
 #include "gui/plans/heat_map.hpp"
 
+#include <QStringList>
 #include <algorithm>
 #include <set>
 
@@ -15,7 +16,7 @@ int degree(const SearchPlan& plan, const char* key) {
     return value == plan.plan.end() ? 1 : QString::fromStdString(value->second).toInt();
 }
 
-void add(HeatCell& cell, const SearchResult& search, std::size_t plan) {
+void add(HeatCell& cell, const ReadSearch& search, std::size_t plan) {
     ++cell.plans;
     const PlanState state = planState(search, plan);
     if (state == PlanState::infeasible || state == PlanState::does_not_fit) return;
@@ -23,6 +24,29 @@ void add(HeatCell& cell, const SearchResult& search, std::size_t plan) {
     if (cell.best && speed <= cell.speed) return;
     cell.best = plan;
     cell.speed = speed;
+}
+
+/// Of the plans that are listed with the cell's degrees: the nearest miss, and why others cannot run.
+QString reasonsOf(const PlansScene& scene, const HeatCell& cell) {
+    constexpr int most = 4;
+    QStringList reasons;
+    std::optional<std::size_t> nearest;
+    const auto need = [&](std::size_t plan) {
+        return scene.search->plans[plan].figure("peak_memory_bytes").value_or(0.0);
+    };
+    for (std::size_t i = 0; i < scene.search->plans.size(); ++i) {
+        const SearchPlan& plan = scene.search->plans[i];
+        if (!scene.shows(i) || degree(plan, "tp") != cell.tp || degree(plan, "pp") != cell.pp) continue;
+        const QString reason = qt(plan.infeasible);
+        if (reason.isEmpty()) {
+            if (!plan.fits && (!nearest || need(i) < need(*nearest))) nearest = i;
+        } else if (!reasons.contains(reason) && reasons.size() < most) {
+            reasons << reason;
+        }
+    }
+    if (!cell.refused.isEmpty()) reasons.prepend(cell.refused);
+    if (nearest) reasons.prepend("the nearest miss: " + planText(*scene.search, *nearest));
+    return reasons.join('\n');
 }
 
 struct CellGrid {
@@ -58,7 +82,7 @@ QColor shade(const Theme& theme, double share) {
 
 void drawCell(QPainter& painter, const QRectF& box, const HeatCell& cell, const HeatMap& map, const PlansScene& scene) {
     const Theme& colors = theme(scene.theme);
-    if (cell.plans == 0) {
+    if (!cell.best && !cell.hatched()) {
         painter.fillRect(box, colors.window);
     } else if (!cell.best) {
         painter.fillRect(box, colors.bubble);
@@ -70,10 +94,10 @@ void drawCell(QPainter& painter, const QRectF& box, const HeatCell& cell, const 
     painter.setPen(colors.window);
     painter.drawRect(box);
     const QFontMetrics metrics = metricsOf(painter, painter.font());
-    QString text = cell.best ? figureText(cell.speed) : cell.plans == 0 ? QString("-") : QString("none fits");
+    QString text = cell.best ? figureText(cell.speed) : cell.hatched() ? QString("none fits") : QString("-");
     const std::optional<double> mfu = cell.best ? scene.search->plans[*cell.best].figure("mfu_ratio") : std::nullopt;
     if (mfu && box.height() > 2 * metrics.lineSpacing()) text += "\nMFU " + percentText(*mfu);
-    if (cell.plans > 0 && !cell.best) {
+    if (cell.hatched()) {
         const double width = metrics.horizontalAdvance(text) + 6.0;
         painter.fillRect(
             QRectF(box.center().x() - width / 2, box.center().y() - metrics.height() / 2.0, width, metrics.height()),
@@ -100,18 +124,27 @@ HeatMap heatMapOf(const PlansScene& scene) {
         tp.insert(degree(plan, "tp"));
         pp.insert(degree(plan, "pp"));
     }
+    for (const RefusedDegrees& refused : scene.search->refused) {
+        tp.insert(refused.tp);
+        pp.insert(refused.pp);
+    }
     map.tp.assign(tp.begin(), tp.end());
     map.pp.assign(pp.begin(), pp.end());
     for (const int p : map.pp) {
-        for (const int t : map.tp) map.cells.push_back({t, p, {}, 0, 0.0});
+        for (const int t : map.tp) map.cells.push_back({t, p, {}, 0, 0.0, {}});
+    }
+    const auto cellOf = [&map](int t, int p) -> HeatCell& {
+        const auto column = std::lower_bound(map.tp.begin(), map.tp.end(), t) - map.tp.begin();
+        const auto row = std::lower_bound(map.pp.begin(), map.pp.end(), p) - map.pp.begin();
+        return map.cells[static_cast<std::size_t>(row) * map.tp.size() + static_cast<std::size_t>(column)];
+    };
+    for (const RefusedDegrees& refused : scene.search->refused) {
+        cellOf(refused.tp, refused.pp).refused = qt(refused.reason);
     }
     for (std::size_t i = 0; i < scene.search->plans.size(); ++i) {
         if (!scene.shows(i)) continue;
         const SearchPlan& plan = scene.search->plans[i];
-        const auto column = std::lower_bound(map.tp.begin(), map.tp.end(), degree(plan, "tp")) - map.tp.begin();
-        const auto row = std::lower_bound(map.pp.begin(), map.pp.end(), degree(plan, "pp")) - map.pp.begin();
-        add(map.cells[static_cast<std::size_t>(row) * map.tp.size() + static_cast<std::size_t>(column)], *scene.search,
-            i);
+        add(cellOf(degree(plan, "tp"), degree(plan, "pp")), *scene.search, i);
     }
     bool first = true;
     for (const HeatCell& cell : map.cells) {
@@ -121,6 +154,13 @@ HeatMap heatMapOf(const PlansScene& scene) {
         first = false;
     }
     return map;
+}
+
+QString heatCellText(const PlansScene& scene, const HeatCell& cell) {
+    const QString head = QString("TP %1 \u00d7 PP %2").arg(cell.tp).arg(cell.pp);
+    if (cell.best) return head + ", best of those listed:\n" + planText(*scene.search, *cell.best);
+    if (cell.hatched()) return head + ": nothing fits\n" + reasonsOf(scene, cell);
+    return head + ": no plan is listed";
 }
 
 void paintHeatMap(QPainter& painter, const QRect& area, const PlansScene& scene) {

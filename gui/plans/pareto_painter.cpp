@@ -39,7 +39,7 @@ std::vector<Place> placesOf(const PlansScene& scene) {
     return places;
 }
 
-double capacityOf(const SearchResult& search) {
+double capacityOf(const ReadSearch& search) {
     for (const SearchPlan& plan : search.plans) {
         if (const std::optional<double> capacity = plan.figure("memory_capacity_bytes")) return *capacity;
     }

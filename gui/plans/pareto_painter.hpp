@@ -12,7 +12,7 @@ namespace foreshard::gui {
 
 /// What of a search is drawn.
 struct PlansScene {
-    const SearchResult* search = nullptr;
+    const ReadSearch* search = nullptr;
     std::vector<bool> shown;  ///< per plan; empty: all
     int chosen = -1;
     ThemeKind theme = ThemeKind::light;

@@ -25,7 +25,7 @@ constexpr std::array figures = {
     NamedFigure{"memory", "peak_memory_bytes", 1024.0 * 1024.0 * 1024.0},
 };
 
-std::set<std::string> knownKeys(const SearchResult& search) {
+std::set<std::string> knownKeys(const ReadSearch& search) {
     std::set<std::string> keys;
     for (const NamedFigure& figure : figures) keys.insert(figure.name);
     for (const SearchPlan& plan : search.plans) {
@@ -98,7 +98,7 @@ bool holdsFor(const FilterTerm& term, const SearchPlan& plan) {
 
 }  // namespace
 
-PlanFilter parsePlanFilter(const QString& text, const SearchResult& search) {
+PlanFilter parsePlanFilter(const QString& text, const ReadSearch& search) {
     static const QRegularExpression comparison("^([A-Za-z_]+)(<=|>=|!=|<|>|=)(.+)$");
     const std::set<std::string> keys = knownKeys(search);
     PlanFilter filter;

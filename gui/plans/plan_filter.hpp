@@ -24,7 +24,7 @@ struct PlanFilter {
     QString error;  ///< not empty: what is wrong with the text, and which keys there are
 };
 
-PlanFilter parsePlanFilter(const QString& text, const SearchResult& search);
+PlanFilter parsePlanFilter(const QString& text, const ReadSearch& search);
 
 /// Whether a plan passes; a plan that lacks the figure does not.
 bool passes(const PlanFilter& filter, const SearchPlan& plan);

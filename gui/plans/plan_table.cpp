@@ -10,10 +10,11 @@ namespace foreshard::gui {
 
 namespace {
 
-constexpr std::array first_keys = {"gpus", "tp", "pp", "vpp", "dp", "cp", "ep", "micro_batch_size", "mbs", "schedule"};
+constexpr std::array first_keys = {"gpus", "tp",       "pp",        "vpp", "dp",  "cp", "ep", "micro_batch_size",
+                                   "mbs",  "schedule", "recompute", "sp",  "zero"};
 
 /// Keys in the order of reading: degrees first, the others by name.
-std::vector<std::string> orderedKeys(const SearchResult& search) {
+std::vector<std::string> orderedKeys(const ReadSearch& search) {
     std::set<std::string> rest;
     for (const SearchPlan& plan : search.plans) {
         for (const auto& [key, value] : plan.plan) rest.insert(key);
@@ -31,7 +32,7 @@ std::string valueOf(const SearchPlan& plan, const std::string& key) {
     return value == plan.plan.end() ? "" : value->second;
 }
 
-bool varies(const SearchResult& search, const std::string& key) {
+bool varies(const ReadSearch& search, const std::string& key) {
     return std::any_of(search.plans.begin(), search.plans.end(), [&](const SearchPlan& plan) {
         return valueOf(plan, key) != valueOf(search.plans.front(), key);
     });
@@ -65,7 +66,7 @@ Cell figureCell(const SearchPlan& plan, const FigureColumn& column) {
     return value ? Cell{column.text(*value), *value} : Cell{"-", -1.0};
 }
 
-Cell stateCell(const SearchResult& search, std::size_t plan) {
+Cell stateCell(const ReadSearch& search, std::size_t plan) {
     switch (planState(search, plan)) {
         case PlanState::best:
             return {"best", 0, {}, Cell::Tone::better};
@@ -84,7 +85,7 @@ Cell stateCell(const SearchResult& search, std::size_t plan) {
 
 }  // namespace
 
-PlanState planState(const SearchResult& search, std::size_t plan) {
+PlanState planState(const ReadSearch& search, std::size_t plan) {
     if (!search.plans[plan].infeasible.empty()) return PlanState::infeasible;
     if (!search.plans[plan].fits) return PlanState::does_not_fit;
     if (plan == 0) return PlanState::best;
@@ -92,14 +93,14 @@ PlanState planState(const SearchResult& search, std::size_t plan) {
     return front ? PlanState::front : PlanState::fits;
 }
 
-std::vector<std::string> varyingKeys(const SearchResult& search) {
+std::vector<std::string> varyingKeys(const ReadSearch& search) {
     std::vector<std::string> keys = orderedKeys(search);
     keys.erase(std::remove_if(keys.begin(), keys.end(), [&](const std::string& key) { return !varies(search, key); }),
                keys.end());
     return keys;
 }
 
-QString commonSettings(const SearchResult& search) {
+QString commonSettings(const ReadSearch& search) {
     QStringList parts;
     for (const std::string& key : orderedKeys(search)) {
         if (varies(search, key)) continue;
@@ -108,7 +109,7 @@ QString commonSettings(const SearchResult& search) {
     return parts.join(", ");
 }
 
-Table planTable(const SearchResult& search) {
+Table planTable(const ReadSearch& search) {
     Table table;
     const std::vector<std::string> keys = varyingKeys(search);
     table.columns.push_back({"#", Column::Kind::number});
@@ -131,10 +132,11 @@ Table planTable(const SearchResult& search) {
     return table;
 }
 
-QString planText(const SearchResult& search, std::size_t plan) {
+QString planText(const ReadSearch& search, std::size_t plan) {
     QStringList parts;
     for (const std::string& key : varyingKeys(search)) {
-        parts << QString::fromStdString(key + " " + valueOf(search.plans[plan], key));
+        const std::string value = valueOf(search.plans[plan], key);
+        if (!value.empty()) parts << QString::fromStdString(key + " " + value);
     }
     QString text = QString("%1. %2").arg(plan + 1).arg(parts.join(", "));
     for (const FigureColumn& column : figure_columns) {
@@ -145,7 +147,7 @@ QString planText(const SearchResult& search, std::size_t plan) {
     return remark.isEmpty() ? text : text + "\n" + remark;
 }
 
-Table reasonsTable(const SearchResult& search) {
+Table reasonsTable(const ReadSearch& search) {
     Table table;
     table.columns = {{"plans", Column::Kind::number}, {"cannot run because"}};
     std::vector<std::pair<std::string, std::int64_t>> reasons(search.infeasible.begin(), search.infeasible.end());
@@ -157,7 +159,7 @@ Table reasonsTable(const SearchResult& search) {
     return table;
 }
 
-QString searchSentence(const SearchResult& search) {
+QString searchSentence(const ReadSearch& search) {
     std::int64_t refused = 0;
     for (const auto& [reason, count] : search.infeasible) refused += count;
     QString text = QString("%1 plans evaluated, %2 simulated, %3 refused")
@@ -168,7 +170,8 @@ QString searchSentence(const SearchResult& search) {
     text += "; best: ";
     QStringList parts;
     for (const std::string& key : varyingKeys(search)) {
-        parts << QString::fromStdString(key + " " + valueOf(search.plans.front(), key));
+        const std::string value = valueOf(search.plans.front(), key);
+        if (!value.empty()) parts << QString::fromStdString(key + " " + value);
     }
     text += parts.join(", ");
     const std::optional<double> speed = search.plans.front().figure("tokens_per_s");

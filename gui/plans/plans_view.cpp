@@ -14,12 +14,19 @@
 #include "gui/plans/heat_map.hpp"
 #include "gui/plans/plan_filter.hpp"
 #include "gui/plans/plan_table.hpp"
+#include "gui/plans/search_panel.hpp"
 
 namespace foreshard::gui {
 
 namespace {
 
-const char* const plans_hint = "Open the result of a search (foreshard search ... --json F)\nto compare its plans.";
+const char* const plans_hint =
+    "Press 'Search plans', or open the result of a search\n(foreshard search ... --json F), to compare its plans.";
+
+const char* const map_tab = "TP \u00d7 P&P";
+
+/// From this height on, scatter and map stand one above the other.
+constexpr int roomy_height = 420;
 
 }  // namespace
 
@@ -27,7 +34,9 @@ PlansView::PlansView(QWidget* parent) : QWidget(parent) {
     setAccessibleName("Plans that a search found");
     summary_ = new QLabel;
     summary_->setWordWrap(true);
+    panel_ = new SearchPanel;
     filter_ = new QLineEdit;
+    filter_->setObjectName("planFilter");
     filter_->setAccessibleName("Filter of the plans");
     filter_->setPlaceholderText("Filter: tp=8 pp<=4 memory<60 zb");
     filter_->setClearButtonEnabled(true);
@@ -73,9 +82,9 @@ void PlansView::buildCharts() {
         const auto cell = heatCellAt(*map_, map_->rect(), scene(), place);
         return cell ? cell->best : std::nullopt;
     };
-    map_->setTip([this, bestAt](const QRect&, const QPoint& place) {
-        const auto plan = bestAt(place);
-        return plan ? planText(*search_, *plan) : QString();
+    map_->setTip([this](const QRect& area, const QPoint& place) {
+        const auto cell = search_ ? heatCellAt(*map_, area, scene(), place) : std::nullopt;
+        return cell ? heatCellText(scene(), *cell) : QString();
     });
     connect(map_, &ChartWidget::pressed, this, [this, bestAt](QPoint place) {
         if (const auto plan = bestAt(place)) choosePlan(static_cast<int>(*plan));
@@ -95,18 +104,38 @@ void PlansView::buildLayout() {
     column->addWidget(table_);
     tables->addTab(plans, "&Plans");
     tables->addTab(reasons_, "&Refused");
-    auto* charts = new QTabWidget;
-    charts->addTab(scatter_, "Throughput against &memory");
-    charts->addTab(map_, "TP \u00d7 P&P");
+    chartTabs_ = new QTabWidget;
+    chartTabs_->addTab(scatter_, "Throughput against &memory");
+    chartTabs_->addTab(map_, map_tab);
+    charts_ = new QSplitter(Qt::Vertical);
+    charts_->addWidget(chartTabs_);
     auto* splitter = new QSplitter;
+    splitter->addWidget(panel_);
     splitter->addWidget(tables);
-    splitter->addWidget(charts);
-    splitter->setSizes({600, 400});
+    splitter->addWidget(charts_);
+    splitter->setStretchFactor(0, 0);
+    splitter->setStretchFactor(1, 3);
+    splitter->setStretchFactor(2, 2);
+    splitter->setSizes({240, 600, 400});
     auto* box = new QVBoxLayout(this);
     box->setContentsMargins(0, 0, 0, 0);
     box->addWidget(summary_);
     box->addWidget(splitter, 1);
     filterMessage_->hide();
+}
+
+void PlansView::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    const bool roomy = height() >= roomy_height;
+    if (roomy == (chartTabs_->count() == 1)) return;
+    if (roomy) {
+        chartTabs_->removeTab(1);
+        charts_->addWidget(map_);
+        charts_->setSizes({1, 1});
+        map_->show();
+    } else {
+        chartTabs_->addTab(map_, map_tab);
+    }
 }
 
 PlansScene PlansView::scene() const {
@@ -118,7 +147,20 @@ void PlansView::paintScatter(QPainter& painter, const QRect& area) const {
     paintPareto(painter, area, scene());
 }
 
-void PlansView::setSearch(std::optional<SearchResult> search) {
+namespace {
+
+/// The plan that says the same in another search; -1: none.
+int twinOf(const SearchPlan& plan, const ReadSearch& search) {
+    const auto twin = std::find_if(search.plans.begin(), search.plans.end(),
+                                   [&](const SearchPlan& other) { return other.plan == plan.plan; });
+    return twin == search.plans.end() ? -1 : static_cast<int>(twin - search.plans.begin());
+}
+
+}  // namespace
+
+void PlansView::setSearch(std::optional<ReadSearch> search) {
+    const bool keeps = search_ && search && chosen_ >= 0;
+    const int chosen = keeps ? twinOf(search_->plans[static_cast<std::size_t>(chosen_)], *search) : -1;
     search_ = std::move(search);
     chosen_ = -1;
     shown_.clear();
@@ -130,6 +172,7 @@ void PlansView::setSearch(std::optional<SearchResult> search) {
     summary_->setText(text);
     scatter_->setAccessibleDescription(text);
     setFilter(filter_->text());
+    if (chosen >= 0) choosePlan(chosen);
 }
 
 void PlansView::setFilter(const QString& text) {
@@ -163,6 +206,7 @@ void PlansView::setTheme(ThemeKind kind) {
     applyTheme(*this, theme(kind));
     table_->setTheme(kind);
     reasons_->setTheme(kind);
+    panel_->setTheme(kind);
     scatter_->update();
     map_->update();
 }

@@ -11,23 +11,26 @@
 class QLabel;
 class QLineEdit;
 class QPainter;
+class QSplitter;
+class QTabWidget;
 
 namespace foreshard::gui {
 
 class ChartWidget;
+class SearchPanel;
 class TableView;
 
-/// What a search found: a table to sort and filter, throughput against memory with the front of plans that nothing
-/// beats in both, a map of TP x PP, and why plans were refused.
+/// A search to run, and what it found: a table to sort and filter, throughput against memory with the front of plans
+/// that nothing beats in both, a map of TP x PP, and why plans were refused.
 class PlansView : public QWidget {
     Q_OBJECT
 
 public:
     explicit PlansView(QWidget* parent = nullptr);
 
-    /// Nothing: a hint is shown.
-    void setSearch(std::optional<SearchResult> search);
-    const std::optional<SearchResult>& search() const { return search_; }
+    /// Nothing: a hint is shown. A plan stays chosen that the new search has too.
+    void setSearch(std::optional<ReadSearch> search);
+    const std::optional<ReadSearch>& search() const { return search_; }
     void setTheme(ThemeKind kind);
     /// The answer, scatter and map side by side, the first plans below: for pictures.
     void paint(QPainter& painter, const QRect& area) const;
@@ -35,11 +38,15 @@ public:
     void setFilter(const QString& text);
     void choosePlan(int plan);
     int chosenPlan() const { return chosen_; }
+    SearchPanel& panel() { return *panel_; }
 
 signals:
     void planChosen(int plan);
     /// Double-click or Return on a plan that can run: index into the search's plans.
     void planActivated(int plan);
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     PlansScene scene() const;
@@ -48,10 +55,11 @@ private:
     void buildCharts();
     void buildLayout();
 
-    std::optional<SearchResult> search_;
+    std::optional<ReadSearch> search_;
     std::vector<bool> shown_;
     int chosen_ = -1;
     ThemeKind theme_ = ThemeKind::light;
+    SearchPanel* panel_ = nullptr;
     QLabel* summary_ = nullptr;
     QLineEdit* filter_ = nullptr;
     QLabel* filterMessage_ = nullptr;
@@ -59,6 +67,8 @@ private:
     TableView* reasons_ = nullptr;
     ChartWidget* scatter_ = nullptr;
     ChartWidget* map_ = nullptr;
+    QTabWidget* chartTabs_ = nullptr;  ///< scatter, and map where there is no room below it
+    QSplitter* charts_ = nullptr;
 };
 
 }  // namespace foreshard::gui

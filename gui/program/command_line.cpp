@@ -84,9 +84,10 @@ void addOptions(CLI::App& app, Texts& texts) {
         ->type_name("FILE");
     app.add_option("--size", texts.size, "Of the window or picture, e.g. 1600x900 (default 1440x900)")
         ->type_name("WxH");
-    app.add_option("--view", texts.view,
-                   "What gets most room: timeline, memory, compare or search; compare with one "
-                   "input compares it with the same plan without bubbles");
+    app.add_option(
+        "--view", texts.view,
+        "What gets most room: timeline, memory, compare or search; compare with one "
+        "input compares it with the same plan without bubbles, search with one plan searches for better ones");
     app.add_option("--theme", texts.theme, "light, dark or high-contrast");
 }
 
@@ -98,7 +99,10 @@ CommandLine interpreted(const Texts& texts, const cli::JobFlags& flags) {
     if (!texts.size.empty()) line.size = sizeOf(texts.size);
     line.view = windowView(texts.view);
     if (!texts.theme.empty()) line.theme = themeOf(texts.theme);
-    if (line.view == WindowView::compare && line.inputs.size() == 1) line.inputs.front().bubbleFree = true;
+    if (line.inputs.size() == 1) {
+        line.inputs.front().bubbleFree = line.view == WindowView::compare;
+        line.inputs.front().findPlans = line.view == WindowView::search;
+    }
     return line;
 }
 

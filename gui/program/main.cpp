@@ -20,6 +20,10 @@ int complain(const std::string& text) {
     return cli::bad_input;
 }
 
+void waitFor(const MainWindow& window) {
+    while (window.busy()) QApplication::processEvents(QEventLoop::WaitForMoreEvents);
+}
+
 /// The picture must not depend on what somebody chose before.
 int drawScreenshot(const CommandLine& line) {
     QApplication::setFont(pictureFont());
@@ -28,7 +32,7 @@ int drawScreenshot(const CommandLine& line) {
     if (line.theme) window.setThemeKind(*line.theme);
     window.show();
     if (line.session) window.openSession(QString::fromStdString(*line.session));
-    while (window.busy()) QApplication::processEvents(QEventLoop::WaitForMoreEvents);
+    waitFor(window);
     if (window.messages().severity() == MessageBar::Severity::error) {
         return complain(window.messages().messages().join("; ").toStdString());
     }
@@ -37,6 +41,7 @@ int drawScreenshot(const CommandLine& line) {
         if (!result.error.empty()) return complain(result.error);
         window.add(std::move(result));
     }
+    waitFor(window);
     window.setWindowView(line.view);
     QApplication::processEvents();
     window.setWindowView(line.view);  // sizes of docks hold once they were laid out

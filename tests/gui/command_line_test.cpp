@@ -42,6 +42,12 @@ TEST(GuiCommandLine, CompareWithOneInputComparesWithNoBubbles) {
     EXPECT_FALSE(parse({"a.json", "b.json", "--view", "compare"}).inputs[0].bubbleFree);
 }
 
+TEST(GuiCommandLine, SearchWithOneInputSearchesPlans) {
+    EXPECT_TRUE(parse({"gpt-tiny-pp4", "--view", "search"}).inputs[0].findPlans);
+    EXPECT_FALSE(parse({"gpt-tiny-pp4", "--view", "memory"}).inputs[0].findPlans);
+    EXPECT_FALSE(parse({"a.json", "b.json", "--view", "search"}).inputs[0].findPlans);
+}
+
 TEST(GuiCommandLine, MessagesNameTheArgument) {
     EXPECT_THAT(message({"--size", "big"}), testing::HasSubstr("--size: 'big'"));
     EXPECT_THAT(message({"--size", "99999x100"}), testing::HasSubstr("--size"));

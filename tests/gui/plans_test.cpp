@@ -15,8 +15,8 @@ namespace foreshard::gui {
 namespace {
 
 /// Llama 3 70B on 64 H100: 76 plans of tp, pp, schedule and recomputation, simulated (tests/golden/search-llama3-70b).
-const SearchResult& llamaSearch() {
-    static const SearchResult search =
+const ReadSearch& llamaSearch() {
+    static const ReadSearch search =
         read_search(std::string(FORESHARD_SOURCE_DIR) + "/tests/golden/search-llama3-70b.json");
     return search;
 }
@@ -49,7 +49,7 @@ TEST(PlanTable, HasARowPerPlanAndSaysWhatItIs) {
 }
 
 TEST(PlanTable, LeavesOutWhatAllPlansShare) {
-    SearchResult search;
+    ReadSearch search;
     search.plans.resize(2);
     search.plans[0].plan = {{"tp", "2"}, {"sp", "true"}};
     search.plans[1].plan = {{"tp", "4"}, {"sp", "true"}};
@@ -137,7 +137,7 @@ TEST_F(PlansViewTest, DoubleClickAndReturnOpenThePlanOfTheRow) {
 }
 
 TEST_F(PlansViewTest, TheFilterLeavesRowsAndSaysHowMany) {
-    auto* line = view.findChild<QLineEdit*>();
+    auto* line = view.findChild<QLineEdit*>("planFilter");
     QTest::keyClicks(line, "tp=8");
     EXPECT_EQ(table().model()->rowCount(), static_cast<int>(countPassing("tp=8")));
     line->clear();
@@ -160,7 +160,7 @@ TEST_F(PlansViewTest, ScatterFindsThePlanUnderTheMouse) {
 TEST_F(PlansViewTest, BearsNoSearchAndAnEmptyOne) {
     view.setSearch(std::nullopt);
     view.grab();
-    view.setSearch(SearchResult{});
+    view.setSearch(ReadSearch{});
     view.grab();
     const auto draw = [&](QPainter& painter, const QRect& area) { view.paint(painter, area); };
     test::painted({400, 300}, draw);

@@ -12,6 +12,7 @@ TEST(Session, IsReadAsItWasWritten) {
         {{.source = "gpt3-175b-selene-64", .changes = {{"schedule", "zb-h1"}, {"vpp", ""}}, .name = "A"}, true});
     session.runs.push_back({{.source = "folder/trace \"1\".json.gz"}, false});
     session.searches = {"found.json"};
+    session.search = {{"tp", "1..8"}, {"max_memory_gib", "40"}};
     session.edited = 1;
     session.mode = "diff";
     session.theme = "dark";

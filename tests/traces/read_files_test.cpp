@@ -137,12 +137,12 @@ TEST(ReadReport, NamesThePlaceOfWhatIsWrong) {
     EXPECT_THROW(parse_report("r.json", "{"), UnreadableFile);
 }
 
-SearchResult small_search() {
+ReadSearch small_search() {
     return read_search(FORESHARD_SOURCE_DIR "/tests/golden/search-small.json");
 }
 
 TEST(ReadSearch, KnowsPlansFiguresAndReasons) {
-    const SearchResult search = small_search();
+    const ReadSearch search = small_search();
     ASSERT_EQ(search.plans.size(), 6U);
     EXPECT_EQ(search.evaluated, 9);
     EXPECT_EQ(search.infeasible.at("num_layers does not divide by pp x vpp"), 3);
@@ -155,7 +155,7 @@ TEST(ReadSearch, KnowsPlansFiguresAndReasons) {
 }
 
 TEST(ReadSearch, ParetoFrontIsWhatNoPlanBeats) {
-    const SearchResult search = small_search();
+    const ReadSearch search = small_search();
     EXPECT_THAT(search.pareto, ElementsAre(3U, 1U, 0U));  // 12, 18 and 20 GiB, each faster
 }
 

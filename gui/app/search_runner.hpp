@@ -1,0 +1,70 @@
+#pragma once
+
+#include <QObject>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "gui/app/plan_search.hpp"
+#include "gui/app/worker_thread.hpp"
+
+namespace foreshard::gui {
+
+/// Searches for plans on a worker thread: first the best ones, then those of every TP x PP. A new search ends the one
+/// before.
+class SearchRunner : public QObject {
+    Q_OBJECT
+
+public:
+    explicit SearchRunner(QObject* parent = nullptr);
+
+    void start(const SearchRequest& request);
+    /// Ends the search; what it found so far is still delivered.
+    void stop();
+    /// Ends the search; nothing is delivered any more.
+    void cancel();
+    bool busy() const { return busy_; }
+    /// The newest search's plans, once after each found().
+    std::optional<FoundPlans> take();
+
+signals:
+    void busyChanged(bool busy);
+    /// At most every `progress_ms`.
+    void progressed(const foreshard::SearchProgress& progress);
+    /// The best plans, and later those with the map; or an error.
+    void found();
+
+private:
+    struct Item {
+        int number = 0;
+        SearchRequest request;
+        std::shared_ptr<const FoundPlans> to_map;  ///< null: nothing was searched yet
+        std::stop_source ending;                   ///< of the search, begun or not
+    };
+    struct Result {
+        int number = 0;
+        FoundPlans found;
+    };
+    static constexpr std::chrono::milliseconds progress_ms{50};
+
+    Result work(const Item& item, const std::stop_token& stop);
+    void hear(int number, const SearchProgress& progress);  ///< on threads of the search
+    void tell();
+    void deliver();
+    void setBusy(bool busy);
+
+    int newest_ = 0;
+    bool busy_ = false;
+    std::stop_source ending_;
+    std::optional<FoundPlans> found_;
+
+    std::mutex mutex_;  ///< of what follows, up to the worker
+    std::optional<std::pair<int, SearchProgress>> heard_;
+    std::chrono::steady_clock::time_point told_;
+
+    WorkerThread<Item, Result> worker_;  ///< last: it uses all of the above
+};
+
+}  // namespace foreshard::gui

@@ -1,0 +1,139 @@
+#include "gui/plans/search_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "sim/search/axes.hpp"
+#include "sim/spec/request_text.hpp"
+
+namespace foreshard::gui {
+
+namespace {
+
+/// Fields of a plan that are about its axes, in other words or in detail: they mean nothing to another plan.
+constexpr std::array freed_details = {"layout",
+                                      "balance",
+                                      "decoder_first_pipeline_num_layers",
+                                      "decoder_last_pipeline_num_layers",
+                                      "account_for_embedding_in_pipeline_split",
+                                      "account_for_loss_in_pipeline_split",
+                                      "num_layers_per_virtual_pipeline_stage",
+                                      "placement",
+                                      "mesh",
+                                      "recompute_method",
+                                      "recompute_num_layers",
+                                      "use_distributed_optimizer"};
+
+std::vector<std::string> freedNames() {
+    std::vector<std::string> names(freed_details.begin(), freed_details.end());
+    for (const SearchAxis& axis : search_axes()) names.push_back(axis.name);
+    return names;
+}
+
+PlanField axisField(std::string_view name, std::string_view label) {
+    for (const SearchAxis& axis : search_axes()) {
+        if (axis.name == name) return {axis.name, label, FieldKind::text, axis.help};
+    }
+    return {name, label, FieldKind::text, ""};
+}
+
+std::vector<FieldGroup> makeGroups() {
+    FieldGroup usual{"Constraints", true, {}};
+    usual.fields = {
+        axisField("tp", "TP"),
+        axisField("pp", "PP"),
+        axisField("schedule", "Schedules"),
+        axisField("recompute", "Recompute"),
+        {"max_memory_gib", "Memory, GiB", FieldKind::text, "A plan may need so much of a GPU's memory"},
+        {"space", "Space", FieldKind::choice,
+         "default: what keeps numerics and batch, in the usual order of axes; full: all that the search can "
+         "bound"},
+        {"top", "Best plans", FieldKind::count, "So many of the fastest are simulated and listed"}};
+    FieldGroup rest{"More axes", false, {}};
+    rest.fields = {axisField("dp", "DP"),
+                   axisField("cp", "CP"),
+                   axisField("ep", "EP"),
+                   axisField("etp", "Expert TP"),
+                   axisField("vpp", "Chunks"),
+                   axisField("mbs", "Micro-batch"),
+                   axisField("sp", "Sequence parallel"),
+                   axisField("zero", "ZeRO stage"),
+                   axisField("data_parallel", "Scheme")};
+    return {usual, rest};
+}
+
+template <class Number>
+Number positiveNumber(const char* flag, const std::string& text, const char* what) {
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole_text = error == std::errc() && end == text.data() + text.size();
+    if (!whole_text || !(value > 0)) throw InputError(flag, "", fmt::format("'{}' is no {}", text, what));
+    return value;
+}
+
+/// Texts that no job would make right are told before the search begins.
+void checkTexts(const SearchRequest& request) {
+    const SearchAxes axes(request);
+    axes.schedules();
+    axes.shardings();
+    axes.sequence_parallel(2);
+    axes.recompute(Job{});
+}
+
+}  // namespace
+
+const std::vector<FieldGroup>& searchFieldGroups() {
+    static const std::vector<FieldGroup> groups = makeGroups();
+    return groups;
+}
+
+bool isSearchField(std::string_view name) {
+    for (const FieldGroup& group : searchFieldGroups()) {
+        for (const PlanField& field : group.fields) {
+            if (field.name == name) return true;
+        }
+    }
+    return false;
+}
+
+SearchRequest searchRequestOf(const JobRequest& edited, const Job* resolved, const SearchTexts& texts) {
+    SearchRequest request;
+    request.base = edited;
+    for (const std::string& name : freedNames()) request.base = with_value(std::move(request.base), name, "");
+    if (resolved != nullptr && !request.base.gpus) request.base.gpus = resolved->gpus;
+    if (resolved != nullptr && !request.base.gbs) request.base.gbs = resolved->global_batch;
+    for (const auto& [name, text] : texts) {
+        if (name == "space") {
+            request.space = text == "full" ? SpaceKind::full : SpaceKind::usual;
+        } else if (name == "top") {
+            request.top = positiveNumber<int>("--top", text, "count of plans from 1 on");
+        } else if (name == "max_memory_gib") {
+            request.max_memory_gib = positiveNumber<double>("--max-memory-gib", text, "positive number of GiB");
+        } else {
+            request.constraints[name] = text;
+        }
+    }
+    checkTexts(request);
+    return request;
+}
+
+std::string freedText(const JobRequest& edited) {
+    std::string text;
+    const std::vector<std::string> names = freedNames();
+    for (const RequestValue& value : request_values(edited)) {
+        if (std::find(names.begin(), names.end(), value.name) == names.end()) continue;
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", value.name, value.text);
+    }
+    return text;
+}
+
+FieldMessage searchMessageOf(const std::string& flag, const std::string& error) {
+    std::string name = flag.substr(flag.starts_with("--") ? 2 : 0);
+    std::replace(name.begin(), name.end(), '-', '_');
+    return {isSearchField(name) ? name : "", error};
+}
+
+}  // namespace foreshard::gui

@@ -1,0 +1,255 @@
+#include <QAbstractItemModel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTableView>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gui/plans/heat_map.hpp"
+#include "gui/plans/plans_view.hpp"
+#include "gui/plans/search_panel.hpp"
+#include "sim/spec/catalogue.hpp"
+#include "sim/spec/request_text.hpp"
+#include "tests/gui/main_window_fixture.hpp"
+
+/// Searches that are run in the window.
+namespace foreshard::gui {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string flagOf(const SearchTexts& texts) {
+    try {
+        searchRequestOf(load_job_request("gpt-tiny-pp4"), nullptr, texts);
+    } catch (const InputError& error) {
+        return error.source();
+    }
+    return "accepted";
+}
+
+TEST(SearchFields, WhatThePlanSaysOfTheAxesIsLeftFree) {
+    JobRequest plan = load_job_request("gpt-tiny-pp4");
+    plan.layout = "1,1,1,1";
+    plan.use_distributed_optimizer = true;
+    const SearchRequest request = searchRequestOf(plan, nullptr, {{"tp", "1,2"}, {"top", "3"}, {"space", "full"}});
+    EXPECT_NO_THROW(refuse_unsearched(request.base));
+    EXPECT_EQ(request_value(request.base, "precision"), "fp32");
+    EXPECT_EQ(request_value(request.base, "gbs"), "8");
+    EXPECT_THAT(request.constraints, ElementsAre(std::pair<const std::string, std::string>("tp", "1,2")));
+    EXPECT_EQ(request.top, 3);
+    EXPECT_EQ(request.space, SpaceKind::full);
+    for (const char* freed : {"tp 1", "pp 4", "schedule 1f1b", "mbs 1", "layout 1,1,1,1"}) {
+        EXPECT_THAT(freedText(plan), HasSubstr(freed));
+    }
+    EXPECT_THAT(freedText(plan), testing::Not(HasSubstr("gbs")));
+}
+
+TEST(SearchFields, CountsThatThePlanDoesNotSayAreThoseItCameTo) {
+    JobRequest plan = load_job_request("gpt-tiny-pp4");
+    plan.gpus.reset();
+    plan.gbs.reset();
+    const Job job = resolve(plan);
+    const SearchRequest request = searchRequestOf(plan, &job, {});
+    EXPECT_EQ(request.base.gpus, 4);
+    EXPECT_EQ(request.base.gbs, job.global_batch);
+}
+
+TEST(SearchFields, WhatCannotBeReadNamesItsField) {
+    EXPECT_EQ(flagOf({{"tp", "8..1"}}), "--tp");
+    EXPECT_EQ(flagOf({{"schedule", "1f1bb"}}), "--schedule");
+    EXPECT_EQ(flagOf({{"recompute", "some"}}), "--recompute");
+    EXPECT_EQ(flagOf({{"sp", "perhaps"}}), "--sp");
+    EXPECT_EQ(flagOf({{"max_memory_gib", "-3"}}), "--max-memory-gib");
+    EXPECT_EQ(flagOf({{"max_memory_gib", "40 GB"}}), "--max-memory-gib");
+    EXPECT_EQ(flagOf({{"top", "0"}}), "--top");
+    EXPECT_EQ(flagOf({{"tp", "1..8"}, {"schedule", "1f1b, zb-v"}, {"max_memory_gib", "40.5"}}), "accepted");
+    EXPECT_EQ(searchMessageOf("--max-memory-gib", "text"), (FieldMessage{"max_memory_gib", "text"}));
+    EXPECT_EQ(searchMessageOf("--model", "text"), (FieldMessage{"", "text"}));
+}
+
+/// Every axis of the search has a field, and no field is nobody's.
+TEST(SearchFields, ThePanelOffersEveryAxis) {
+    std::set<std::string> offered;
+    for (const FieldGroup& group : searchFieldGroups()) {
+        for (const PlanField& field : group.fields) {
+            EXPECT_TRUE(offered.emplace(field.name).second) << field.name;
+            EXPECT_FALSE(field.help.empty()) << field.name;
+        }
+    }
+    for (const SearchAxis& axis : search_axes()) EXPECT_EQ(offered.erase(axis.name), 1U) << axis.name;
+    EXPECT_THAT(offered, ElementsAre("max_memory_gib", "space", "top"));
+}
+
+class SearchInWindow : public MainWindowTest {
+protected:
+    SearchPanel& panel() { return window_.views().plans->panel(); }
+    const ReadSearch& shown() const { return *window_.views().plans->search(); }
+
+    void press() { QTest::mouseClick(panel().findChild<QPushButton*>("search"), Qt::LeftButton); }
+
+    void search() {
+        press();
+        ASSERT_TRUE(waitUntilIdle(window_));
+    }
+
+    /// A job whose search takes long enough to be stopped.
+    void openLarge() { openPlan("llama2-7b-dgx-a100-8"); }
+
+    int rows() const {
+        int most = 0;
+        for (const auto* table : window_.views().plans->findChildren<QTableView*>()) {
+            most = std::max(most, table->model()->rowCount());
+        }
+        return most;
+    }
+};
+
+TEST_F(SearchInWindow, FindsTheBestPlansAndOpensThem) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("top", "4");
+    search();
+    EXPECT_THAT(panel().shownMessages(), IsEmpty());
+    const SearchRequest request = searchRequestOf(window_.editor().request(), nullptr, {{"top", "4"}});
+    const SearchOutcome expected = foreshard::search(request);
+    ASSERT_GE(shown().plans.size(), 4U);
+    EXPECT_EQ(rows(), static_cast<int>(shown().plans.size()));
+    EXPECT_EQ(shown().plans[0].figure("step_time_ms"), expected.plans[0].summary.step_time_ms);
+    EXPECT_EQ(shown().pareto.size(), expected.front.size());
+    const std::size_t before = window_.workspace().size();
+    emit window_.views().plans->planActivated(0);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().size() > before; }, patience_ms));
+    EXPECT_DOUBLE_EQ(stepOf(before), expected.plans[0].summary.step_time_ms);
+}
+
+/// Against all plans of the space: the best of every TP x PP, and a reason where there is none.
+TEST_F(SearchInWindow, TheMapHasEveryCell) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("top", "1");
+    panel().change("mbs", "1,2");
+    panel().change("cp", "1");
+    search();
+    SearchRequest all = searchRequestOf(window_.editor().request(), nullptr, {{"mbs", "1,2"}, {"cp", "1"}});
+    all.top = 1'000'000;
+    std::map<std::pair<int, int>, double> best;
+    for (const FoundPlan& plan : foreshard::search(all).plans) {
+        best.emplace(std::pair(*plan.plan.tp, *plan.plan.pp), plan.summary.tokens_per_s);
+    }
+    const HeatMap map = heatMapOf({&shown(), {}});
+    std::size_t hatched = 0;
+    for (const HeatCell& cell : map.cells) {
+        const auto expected = best.find({cell.tp, cell.pp});
+        const QString text = heatCellText({&shown(), {}}, cell);
+        if (expected == best.end()) {
+            EXPECT_TRUE(cell.hatched()) << cell.tp << " " << cell.pp;
+            EXPECT_THAT(text.toStdString(), HasSubstr("gpus, dp, tp, pp, cp"));
+            ++hatched;
+        } else {
+            EXPECT_DOUBLE_EQ(cell.speed, expected->second) << cell.tp << " " << cell.pp;
+            best.erase(expected);
+        }
+    }
+    EXPECT_THAT(best, IsEmpty());
+    EXPECT_GT(hatched, 0U);
+}
+
+TEST_F(SearchInWindow, StoppedItKeepsWhatItHas) {
+    openLarge();
+    press();
+    EXPECT_TRUE(window_.busy());
+    EXPECT_THAT(panel().findChild<QPushButton*>("search")->text().toStdString(), HasSubstr("Stop"));
+    press();
+    ASSERT_TRUE(waitUntilIdle(window_));
+    EXPECT_THAT(panel().progressText().toStdString(), HasSubstr("Stopped"));
+    EXPECT_TRUE(window_.views().plans->search());
+    EXPECT_THAT(panel().findChild<QPushButton*>("search")->text().toStdString(), HasSubstr("Search"));
+}
+
+TEST_F(SearchInWindow, SaysHowFarItIs) {
+    openLarge();
+    QSignalSpy progressed(&window_.searcher(), &SearchRunner::progressed);
+    press();
+    ASSERT_TRUE(progressed.wait(patience_ms));
+    EXPECT_THAT(panel().progressText().toStdString(), HasSubstr("plans bounded"));
+    window_.cancelWork();
+    ASSERT_TRUE(waitUntilIdle(window_));
+}
+
+TEST_F(SearchInWindow, ANewSearchEndsTheOldOne) {
+    openLarge();
+    press();
+    window_.editor().change("model", "gpt-tiny");
+    window_.editor().change("gpus", "4");
+    window_.startSearch();
+    ASSERT_TRUE(waitUntilIdle(window_));
+    ASSERT_FALSE(shown().plans.empty());
+    EXPECT_EQ(request_value(shown().plans[0].request, "model"), "gpt-tiny");
+}
+
+TEST_F(SearchInWindow, ABadConstraintIsToldAtItsField) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("pp", "4..2");
+    ASSERT_EQ(panel().shownMessages().size(), 1U);
+    EXPECT_EQ(panel().shownMessages()[0].field, "pp");
+    EXPECT_THAT(panel().shownMessages()[0].text, HasSubstr("4..2"));
+    press();
+    EXPECT_FALSE(window_.busy());
+    panel().change("pp", "");
+    EXPECT_THAT(panel().shownMessages(), IsEmpty());
+    panel().change("tp", "5..7");  // only with the job it is known that these divide no 4 GPUs
+    EXPECT_THAT(panel().shownMessages(), IsEmpty());
+    search();
+    ASSERT_EQ(panel().shownMessages().size(), 1U);
+    EXPECT_EQ(panel().shownMessages()[0].field, "tp");
+    EXPECT_FALSE(window_.views().plans->search());
+}
+
+TEST_F(SearchInWindow, WhereNothingFitsItSaysWhatWouldMakeRoom) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("max_memory_gib", "0.001");
+    search();
+    EXPECT_TRUE(shown().plans.empty() || !shown().plans[0].fits || !shown().plans[0].infeasible.empty());
+    ASSERT_FALSE(panel().shownMessages().empty());
+    EXPECT_THAT(panel().shownMessages()[0].text, HasSubstr("GiB"));
+    for (const HeatCell& cell : heatMapOf({&shown(), {}}).cells) EXPECT_TRUE(cell.hatched());
+}
+
+TEST_F(SearchInWindow, WritesTheFileThatCanBeOpened) {
+    openPlan("gpt-tiny-pp4");
+    search();
+    window_.exportSearch(file("search.json"));
+    const ReadSearch read = read_search(file("search.json").toStdString());
+    ASSERT_EQ(read.plans.size(), shown().plans.size());
+    for (std::size_t i = 0; i < read.plans.size(); ++i) EXPECT_EQ(read.plans[i].plan, shown().plans[i].plan);
+    EXPECT_EQ(read.pareto, shown().pareto);
+}
+
+TEST_F(SearchInWindow, ASessionWithAnUnknownConstraintIsRefused) {
+    openPlan("gpt-tiny-pp4");
+    window_.saveSession(file("session.json"));
+    QByteArray text = contents(file("session.json"));
+    text.replace("\"search\": {}", "\"search\": {\"tpp\": \"8\"}");
+    QFile changed(file("session.json"));
+    ASSERT_TRUE(changed.open(QIODevice::WriteOnly));
+    changed.write(text);
+    changed.close();
+    window_.openSession(file("session.json"));
+    EXPECT_THAT(window_.messages().messages().join('\n').toStdString(), HasSubstr("/search/tpp"));
+}
+
+TEST_F(SearchInWindow, ASessionKeepsTheConstraints) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("tp", "1,2");
+    panel().change("space", "full");
+    window_.saveSession(file("session.json"));
+    MainWindow other(MainWindow::Persistence::none);
+    other.openSession(file("session.json"));
+    ASSERT_TRUE(waitUntilIdle(other));
+    EXPECT_EQ(other.views().plans->panel().texts(), (SearchTexts{{"space", "full"}, {"tp", "1,2"}}));
+    EXPECT_EQ(other.views().plans->panel().findChild<QLineEdit*>("tp")->text(), "1,2");
+}
+
+}  // namespace
+}  // namespace foreshard::gui
