@@ -15,6 +15,7 @@
 #include "cli/output.hpp"
 #include "cli/provenance.hpp"
 #include "cli/validate.hpp"
+#include "cli/verify.hpp"
 #include "sim/error.hpp"
 #include "sim/spec/catalogue.hpp"
 
@@ -34,6 +35,7 @@ struct Arguments {
     FitOptions fit;
     CalibrateOptions calibrate;
     ValidateOptions validate;
+    VerifyOptions verify;
     ExportOptions exported;
     CompareOptions compared;
     std::string schema;
@@ -77,6 +79,37 @@ void add_validate_command(CLI::App& app, ValidateOptions& options) {
                         "Fail when a median grew by more than 0.5 points over a record");
     command->add_option("--fail-if", options.thresholds,
                         "Exit with 5 if this holds, e.g. 'step_time.median_abs_pct>5'");
+}
+
+void add_verify_command(CLI::App& app, VerifyOptions& options) {
+    CLI::App* command = add_command(app, "verify", "Run plans on this machine, calibrate on some, predict the others.",
+                                    "Example:\n  foreshard verify --backend cpu --plot verify.html\n");
+    command->add_option("--backend", options.backend, "cpu (default) or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+    command->add_option("--comm", options.comms, "Only plans with this way of communication: threads, mpi, ...")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    command->add_flag_callback(
+        "--short,--quick", [&options] { options.effort = VerifyEffort::quick; },
+        "Tiny models and few steps: that it works, not how exact it is");
+    command
+        ->add_option("--plans", options.plans_file,
+                     "Own plans: job flags on a line each, 'calibrate:' in front of those to calibrate on")
+        ->type_name("FILE");
+    command->add_option("--iterations", options.iterations, "Steps of a run behind its warm-up (default 5)")
+        ->check(CLI::Range(1, 100000));
+    command->add_option("--rounds", options.rounds, "Runs of each plan, in turns (default 5)")
+        ->check(CLI::Range(1, 1000));
+    command->add_option("--budget-s", options.budget_s, "No run starts after so many seconds (default 480)")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--json", options.json_file, "Write foreshard.validation; '-' is standard output")
+        ->type_name("FILE");
+    command->add_option("--plot", options.plot_file, "Draw predicted against measured: a .svg, or a .html with a table")
+        ->type_name("FILE");
+    command->add_option("--calibration-output", options.calibration_file, "Keep what was calibrated")
+        ->type_name("FILE");
+    command->add_option("--fail-if", options.thresholds, "Exit with 5 if this holds, e.g. 'step_time_median_abs_pct>6'")
+        ->type_name("CONDITION")
+        ->allow_extra_args(false);
 }
 
 void add_compare_command(CLI::App& app, CompareOptions& options) {
@@ -161,6 +194,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
 
     add_validate_command(app, arguments.validate);
 
+    add_verify_command(app, arguments.verify);
+
     add_fit_command(app, arguments.fit);
 
     add_calibrate_command(app, arguments.calibrate);
@@ -168,9 +203,9 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     CLI::App* schema =
         add_command(app, "schema", "Print the JSON Schema of a file format.", "Example:\n  foreshard schema model\n");
     schema
-        ->add_option(
-            "name", arguments.schema,
-            "model, cluster, device, fabric, kernels, calibration, software, job, report, search or comparison")
+        ->add_option("name", arguments.schema,
+                     "model, cluster, device, fabric, kernels, calibration, software, job, report, search, comparison "
+                     "or validation")
         ->required();
 
     CLI::App* completion = add_command(app, "completion", "Print a completion script.",
@@ -185,6 +220,7 @@ ExitCode dispatch(const CLI::App& app, const Arguments& arguments) {
     if (app.got_subcommand("compare")) return run_compare(arguments.compared);
     if (app.got_subcommand("export")) return run_export(arguments.exported);
     if (app.got_subcommand("validate")) return run_validate(arguments.validate);
+    if (app.got_subcommand("verify")) return run_verify(arguments.verify);
     if (app.got_subcommand("fit")) return run_fit(arguments.fit);
     if (app.got_subcommand("calibrate")) return run_calibrate(arguments.calibrate);
     if (app.got_subcommand("catalog")) write_output("-", catalog_text(arguments.catalog));

@@ -8,22 +8,28 @@ namespace {
 constexpr Channel tp_channel{Axis::tp, Lane::compute};
 
 void all_reduce(UnitRun& run, Slot slot) {
-    run.rank.transport.all_reduce(tp_channel, run.rank.tp_group, run.elements(slot), Reduction::sum);
+    time_call(run, [&] {
+        return run.rank.transport.all_reduce(tp_channel, run.rank.tp_group, run.elements(slot), Reduction::sum);
+    });
 }
 
 /// (t, h) of every rank to (T, h).
 void all_gather(UnitRun& run, Slot from, Slot to) {
     Buffer all(run.rank.pool, MemoryKind::activations, run.tokens(), run.hidden());
-    run.rank.transport.all_gather(tp_channel, run.rank.tp_group, run.state[from].span(),
-                                  {all.span(), all.tensor().type});
+    time_call(run, [&] {
+        return run.rank.transport.all_gather(tp_channel, run.rank.tp_group, run.state[from].span(),
+                                             {all.span(), all.tensor().type});
+    });
     run.state[to] = std::move(all);
 }
 
 /// (T, h) to its sum's (t, h), in place of it.
 void reduce_scatter(UnitRun& run, Slot slot) {
     Buffer mine(run.rank.pool, MemoryKind::activations, run.shard_tokens(), run.hidden());
-    run.rank.transport.reduce_scatter(tp_channel, run.rank.tp_group, run.elements(slot),
-                                      {mine.span(), mine.tensor().type});
+    time_call(run, [&] {
+        return run.rank.transport.reduce_scatter(tp_channel, run.rank.tp_group, run.elements(slot),
+                                                 {mine.span(), mine.tensor().type});
+    });
     run.state[slot] = std::move(mine);
 }
 

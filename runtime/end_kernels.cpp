@@ -193,12 +193,16 @@ void reduce_loss(UnitRun& run) {
     if (index == 0) {
         Buffer maximum(run.rank.pool, MemoryKind::activations, run.tokens(), 1, run.device().state_type());
         run.device().copy(run.tensor(Slot::softmax_maximum), maximum.tensor());
-        transport.all_reduce(channel, run.rank.tp_group, {maximum.span(), maximum.tensor().type}, Reduction::max);
+        time_call(run, [&] {
+            return transport.all_reduce(channel, run.rank.tp_group, {maximum.span(), maximum.tensor().type},
+                                        Reduction::max);
+        });
         run.device().softmax_rescale(maximum.tensor(), run.tensor(Slot::logits), parts_of(run));
         return;
     }
     const Slot slot = index == 1 ? Slot::softmax_target : Slot::softmax_sum;
-    transport.all_reduce(channel, run.rank.tp_group, run.elements(slot), Reduction::sum);
+    time_call(run,
+              [&] { return transport.all_reduce(channel, run.rank.tp_group, run.elements(slot), Reduction::sum); });
     if (index == 2) finish_loss(run);
 }
 

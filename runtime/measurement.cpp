@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "runtime/meeting.hpp"
 #include "runtime/transfer_time.hpp"
@@ -152,7 +153,9 @@ Spread spread_of(std::vector<double> durations) {
         const double place = std::ceil(share * static_cast<double>(durations.size())) - 1.0;
         return durations[static_cast<std::size_t>(std::max(place, 0.0))];
     };
-    return {static_cast<int>(durations.size()), at(0.5), at(0.1), at(0.9), durations.front(), durations.back()};
+    const double sum = std::accumulate(durations.begin(), durations.end(), 0.0);
+    return {static_cast<int>(durations.size()),         at(0.5), at(0.1), at(0.9), durations.front(), durations.back(),
+            sum / static_cast<double>(durations.size())};
 }
 
 void find_arrivals(const Plan& plan, Outcome& outcome) {

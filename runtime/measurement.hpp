@@ -17,6 +17,7 @@ struct Spread {
     double p90_ms = 0.0;
     double min_ms = 0.0;
     double max_ms = 0.0;
+    double mean_ms = 0.0;
 };
 Spread spread_of(std::vector<double> durations_ms);
 

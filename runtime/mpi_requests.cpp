@@ -15,6 +15,16 @@ constexpr int alarm_tag = 30000;
 /// MPI counts in int: longer messages go in pieces.
 constexpr std::size_t most_bytes = std::size_t{1} << 30;
 
+/// How long to sleep between two looks at a wait: long waits may end a little late, but do not take the processor from
+/// ranks that compute. At most a twentieth of the wait is added.
+std::chrono::microseconds pause_after(Clock::duration waited) {
+    using std::chrono::microseconds;
+    const auto share = std::chrono::duration_cast<microseconds>(waited / 20);
+    return std::clamp(share, microseconds(20), microseconds(500));
+}
+
+constexpr std::chrono::milliseconds alarm_interval(10);
+
 }  // namespace
 
 void MpiAlarm::raise(const std::string& reason) {
@@ -108,13 +118,18 @@ void MpiRequests::wait(std::chrono::duration<double> timeout, const std::string&
         std::this_thread::yield();
     }
     alarm_.begin_wait(fmt::format("rank {} ({})", awaited(), what));
+    Clock::duration next_check(0);
     while (!poll()) {
-        alarm_.check();
-        if (Clock::now() - begin > timeout) {
+        const Clock::duration waited = Clock::now() - begin;
+        if (waited >= next_check) {
+            alarm_.check();
+            next_check = waited + alarm_interval;
+        }
+        if (waited > timeout) {
             throw TransportError(rank, fmt::format("nothing came within {:g} s: rank {} waits for rank {} ({})",
                                                    timeout.count(), rank, awaited(), what));
         }
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        std::this_thread::sleep_for(pause_after(waited));
     }
     alarm_.end_wait();
 }

@@ -9,6 +9,9 @@ RankModel::RankModel(const Job& job, const TaskGraph& graph, int rank, Device& d
     : work_(std::make_unique<RankWork>(job, graph, rank, device, transport, std::move(options))) {}
 RankModel::~RankModel() = default;
 
+void RankModel::record_ops(OpSpans* into) {
+    work_->record_ops(into);
+}
 void RankModel::begin_step(int step) {
     work_->begin_step(step);
 }
@@ -74,6 +77,9 @@ void RankModel::finish_gradients() {
 }
 void RankModel::optimizer_step() {
     work_->optimizer_step();
+}
+std::int64_t RankModel::updated_elements() const {
+    return work_->updated_elements();
 }
 double RankModel::loss() const {
     return work_->loss();

@@ -9,6 +9,7 @@
 #include "runtime/data.hpp"
 #include "runtime/device.hpp"
 #include "runtime/memory_pool.hpp"
+#include "runtime/op_spans.hpp"
 #include "runtime/transport.hpp"
 #include "sim/plan/task_graph.hpp"
 
@@ -50,6 +51,9 @@ public:
     ~RankModel();
     RankModel(const RankModel&) = delete;
     RankModel& operator=(const RankModel&) = delete;
+
+    /// From now on ops and updates append their times there; nullptr: they do not. For devices that block.
+    void record_ops(OpSpans* into);
 
     /// Gradients and loss to zero.
     void begin_step(int step);
@@ -94,6 +98,8 @@ public:
     void finish_gradients();
     /// Updates what the rank owns.
     void optimizer_step();
+    /// Of the parameters that it updates.
+    std::int64_t updated_elements() const;
 
     /// This rank's share of the mean loss over the global batch; 0 on ranks without the output layer, and on tensor
     /// parallel ranks but the first.

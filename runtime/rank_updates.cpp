@@ -45,6 +45,20 @@ void RankWork::finish_gradients() {
 }
 
 void RankWork::optimizer_step() {
+    const Clock::time_point start = Clock::now();
+    update_owned();
+    if (spans_ != nullptr) spans_->add({op_index_.update(), -1, start, Clock::now()}, std::nullopt);
+}
+
+std::int64_t RankWork::updated_elements() {
+    std::int64_t elements = 0;
+    for (auto& [stage, held] : stores_) {
+        for (OwnedState& state : held.owned()) elements += held.owned_gradient(state).size();
+    }
+    return elements;
+}
+
+void RankWork::update_owned() {
     AdamStep update = options_.update;
     update.step = ++updates_;
     for (auto& [stage, held] : stores_) {

@@ -41,6 +41,7 @@ RankWork::RankWork(const Job& job, const TaskGraph& graph, int rank, Device& dev
       device_(device),
       transport_(transport),
       options_(std::move(options)),
+      op_index_(graph),
       losses_(pool_, MemoryKind::activations, 1, graph.steps, ElementType::fp64, Counted::later) {
     pool_.meter().log_to(options_.memory_log);
     refuse_unsupported(job, graph, device.type());
@@ -85,7 +86,9 @@ void RankWork::begin_step(int step) {
     context_.loss = losses_.tensor().stretch(step % graph_.steps, 1);
     device_.fill(context_.loss, 0.0);
     data_.clear();
+    const Clock::time_point start = Clock::now();
     for (auto& [stage, held] : stores_) held.zero_gradients();
+    if (spans_ != nullptr) spans_->add({op_index_.zeroing(), -1, start, Clock::now()}, std::nullopt);
 }
 
 double RankWork::loss() const {
@@ -119,11 +122,25 @@ UnitRun RankWork::unit_run(int stage, int unit, StagePass& pass, int microbatch)
 }
 
 void RankWork::run_ops(std::span<const Op> ops, UnitRun& run) {
+    std::int32_t number = spans_ != nullptr && !ops.empty() ? op_index_.number_of(ops.data()) : 0;
     for (const Op& op : ops) {
         if (options_.op_log != nullptr) options_.op_log->emplace_back(op.name);
         run.op = op.name;
-        find_kernel(op.name)(run);
+        const OpKernel kernel = find_kernel(op.name);
+        if (spans_ == nullptr) {
+            kernel(run);
+        } else {
+            time_op(kernel, run, number++);
+        }
     }
+}
+
+void RankWork::time_op(OpKernel kernel, UnitRun& run, std::int32_t number) {
+    OpSpan span{number, -1, Clock::now(), {}};
+    run.call.reset();
+    kernel(run);
+    span.end = Clock::now();
+    spans_->add(span, run.call);
 }
 
 Buffer RankWork::take(const MessageKey& key) {

@@ -24,6 +24,7 @@ public:
     RankWork(const Job& job, const TaskGraph& graph, int rank, Device& device, Transport& transport,
              ModelOptions options);
 
+    void record_ops(OpSpans* into) { spans_ = into; }
     void begin_step(int step);
     PassMemory run(const Work& work, int microbatch);
     std::span<std::byte> incoming(const MessageKey& key);
@@ -32,6 +33,7 @@ public:
     void sent(const MessageKey& key);
     void finish_gradients();
     void optimizer_step();
+    std::int64_t updated_elements();
     double loss() const;
     std::vector<double> losses() const;
     std::vector<RankModel::Parameter> described_parameters();
@@ -46,6 +48,8 @@ private:
     void find_table();
     UnitRun unit_run(int stage, int unit, StagePass& pass, int microbatch);
     void run_ops(std::span<const Op> ops, UnitRun& run);
+    void time_op(OpKernel kernel, UnitRun& run, std::int32_t number);
+    void update_owned();
     void forward(int stage, int microbatch, int unit);
     void rebuild(int stage, int microbatch, int last, int units);
     void input_grad(int stage, int microbatch, int unit);
@@ -76,6 +80,8 @@ private:
     /// With overlapped steps a message of the next one may come before this one's is taken.
     std::map<MessageKey, std::deque<Buffer>> incoming_;
     std::map<MessageKey, std::deque<Buffer>> outgoing_;
+    OpIndex op_index_;
+    OpSpans* spans_ = nullptr;
     Buffer losses_;  ///< of the steps of one run of the graph, fp64; not counted
     int step_ = 0;
     std::int64_t updates_ = 0;

@@ -14,6 +14,9 @@ namespace foreshard::runtime {
 
 namespace {
 
+/// 24 MB of a rank. Later runs have the times of their tasks only.
+constexpr std::size_t most_op_spans = std::size_t{1} << 20;
+
 ModelOptions model_options(const Plan& plan, const TrainOptions& options, int rank) {
     ModelOptions model = options.model;
     const auto place = static_cast<std::size_t>(rank);
@@ -61,6 +64,7 @@ void RankTrainer::run(RankRecord& record, const Progress& progress) {
         record.runs.push_back(run_once(run_));
         record.high_water = model_.memory().meter().high_water();
         record.pool = model_.memory().use();
+        record.updated_elements = model_.updated_elements();
         progress(record.runs.back());
     }
 }
@@ -72,12 +76,25 @@ RunRecord RankTrainer::run_once(int run) {
     if (!record.warmup) ++measured_;
     const bool plain = options_.alternate && measured_ > 0 && measured_ % 2 == 0;
     tasks_.begin_run(first_step);
+    if (!plain && !record.warmup) begin_ops(record);
     transport_.barrier(control_channel, everyone_);
     record.start = Clock::now();
     record.spans = run_graph(plain ? Recording::off : Recording::on);
     record.end = Clock::now();
+    model_.record_ops(nullptr);
     record.losses = sum_losses(model_.losses());
     return record;
+}
+
+/// Room for all ops is made before the run.
+void RankTrainer::begin_ops(RunRecord& record) {
+    if (device_.runs_behind()) return;
+    const std::size_t ops = ops_per_run(plan_.graph, plan_.ranks.position(transport_.rank()).pp);
+    if (op_count_ + ops > most_op_spans) return;
+    op_count_ += ops;
+    record.ops.ops.reserve(ops);
+    record.ops.calls.reserve(plan_.job.plan.tp > 1 ? ops : 0);
+    model_.record_ops(&record.ops);
 }
 
 RankSpans RankTrainer::run_graph(Recording recording) {

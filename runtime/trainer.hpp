@@ -64,6 +64,7 @@ struct RunRecord {
     Clock::time_point end;       ///< of the rank's last task
     std::vector<double> losses;  ///< per step of the graph; of the whole batch
     RankSpans spans;
+    OpSpans ops;  ///< empty where they were not recorded, or the device runs behind
     bool warmup = false;
 };
 
@@ -72,6 +73,7 @@ struct RankRecord {
     std::vector<RunRecord> runs;
     MemoryUse high_water;
     PoolUse pool;
+    std::int64_t updated_elements = 0;  ///< of the parameters that the rank's optimizer updates
 };
 
 /// Told on every rank after each run.
@@ -91,6 +93,7 @@ public:
 private:
     RunRecord run_once(int run);
     RankSpans run_graph(Recording recording);
+    void begin_ops(RunRecord& record);
     std::optional<Met> perform(std::int32_t task);
     void break_down();
     std::vector<double> sum_losses(std::vector<double> mine);
@@ -106,7 +109,8 @@ private:
     std::optional<IssueList> issues_;  ///< where one thread issues all tasks
     int runs_ = 0;
     int run_ = 0;
-    int measured_ = 0;  ///< runs since the warm-up
+    int measured_ = 0;          ///< runs since the warm-up
+    std::size_t op_count_ = 0;  ///< spans of ops that are kept
 };
 
 }  // namespace foreshard::runtime

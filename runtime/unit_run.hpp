@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "runtime/data.hpp"
+#include "runtime/op_spans.hpp"
 #include "runtime/parameter_store.hpp"
 #include "sim/plan/op_graph.hpp"
 
@@ -94,6 +97,7 @@ struct UnitRun {
     int norm_grads = 0;
     int residual_grads = 0;
     int loss_reductions = 0;
+    std::optional<CallSpan> call = {};  ///< of the op at work, where it communicates
 
     Device& device() const { return rank.device; }
     bool has(Slot slot) const { return static_cast<bool>(state[slot]); }
@@ -158,6 +162,17 @@ std::span<const NamedKernel> layer_kernels();
 std::span<const NamedKernel> attention_kernels();
 std::span<const NamedKernel> end_kernels();
 std::span<const NamedKernel> collective_kernels();
+
+/// Keeps when a call of the transport was made, met and done, as the op's.
+template <class Call>
+void time_call(UnitRun& run, const Call& call) {
+    CallSpan span;
+    span.issued = Clock::now();
+    const Met met = call();
+    span.end = Clock::now();
+    span.met = std::clamp(met.at, span.issued, span.end);
+    run.call = span;
+}
 
 /// Shared by kernels of several families.
 void finish_embedding(UnitRun& run);

@@ -13,13 +13,14 @@ constexpr int enough_samples = 5;  ///< for a median
 
 struct Times {
     int samples = 0;
-    double median_us = 0.0;
+    double us = 0.0;  ///< what a call adds to a step
 };
 
 Times read_times(JsonObject& object, const std::string& key) {
     auto times = object.optional_object(key);
     if (!times) return {};
-    return {times->required<int>("samples", Range::not_negative), times->required<double>("median")};
+    const auto mean = times->optional<double>("mean", Range::not_negative);
+    return {times->required<int>("samples", Range::not_negative), mean.value_or(times->required<double>("median"))};
 }
 
 class MeasuredReportReader {
@@ -34,10 +35,14 @@ private:
     void add_op(const OpPoint& point, double elements);
     void take_communication(JsonObject object, int index);
     void take_overheads(JsonObject object);
+    void add_zeroing(double elements, double time_us);
+    void add_waiting();
     Origin origin(int index) const { return {input_index(into_), index}; }
 
     const std::string& file_;
     Measurements& into_;
+    double computing_us_ = 0.0;  ///< of all calls of ops in passes
+    double waiting_us_ = 0.0;    ///< of all communication inside passes
 };
 
 void MeasuredReportReader::read_machine(JsonObject& root, JsonObject& measured) {
@@ -69,6 +74,17 @@ void MeasuredReportReader::add_op(const OpPoint& point, double elements) {
     }
 }
 
+/// Gradients are set to zero once for each update.
+void MeasuredReportReader::add_zeroing(double elements, double time_us) {
+    for (OptimizerPoint& update : into_.optimizer) {
+        if (update.origin.input == input_index(into_) && update.parameters == elements) update.time_us += time_us;
+    }
+}
+
+void MeasuredReportReader::add_waiting() {
+    if (waiting_us_ > 0.0 && computing_us_ > 0.0) into_.rank_wait_ratio.push_back(waiting_us_ / computing_us_);
+}
+
 /// Calls that ran alone and calls beside other ranks are points of their own, where there are enough of them.
 void MeasuredReportReader::take_op(JsonObject object, int index) {
     OpPoint point;
@@ -80,19 +96,21 @@ void MeasuredReportReader::take_op(JsonObject object, int index) {
     if (!(point.flops > 0.0) && !(point.bytes > 0.0) && !(elements > 0.0)) return;  // computes nothing itself
     const double others = object.optional<double>("others_computing", Range::not_negative).value_or(0.0);
     const Times all = read_times(object, "time_us");
+    if (point.op == "zero_gradients") return add_zeroing(elements, all.us);
+    if (point.op != "optimizer") computing_us_ += all.us * all.samples;
     const Times alone = read_times(object, "alone_time_us");
     const Times beside = read_times(object, "beside_time_us");
     if (alone.samples < enough_samples && beside.samples < enough_samples) {
-        point.time_us = all.median_us;
+        point.time_us = all.us;
         point.computing_ranks = 1.0 + others;
         return add_op(point, elements);
     }
     if (alone.samples >= enough_samples) {
-        point.time_us = alone.median_us;
+        point.time_us = alone.us;
         add_op(point, elements);
     }
     if (beside.samples >= enough_samples) {
-        point.time_us = beside.median_us;
+        point.time_us = beside.us;
         point.computing_ranks = std::max(2.0, 1.0 + std::round(others));
         add_op(point, elements);
     }
@@ -111,8 +129,12 @@ void MeasuredReportReader::take_communication(JsonObject object, int index) {
     point.kind = object.one_of("kind", kinds);
     point.ranks = object.required<int>("ranks", Range::positive);
     point.bytes = object.required<double>("message_bytes", Range::not_negative);
-    point.time_us = read_times(object, "transfer_us").median_us;
+    point.time_us = read_times(object, "transfer_us").us;
     point.origin = origin(index);
+    if (object.optional<bool>("in_pass").value_or(false)) {
+        const Times waiting = read_times(object, "waiting_us");
+        waiting_us_ += waiting.us * waiting.samples;
+    }
     std::string reason = reason_against_time(point.time_us);
     if (!(point.bytes > 0.0) || point.ranks < 2) reason = "no bytes, or one rank";
     if (reason.empty()) return into_.communication.push_back(point);
@@ -122,11 +144,11 @@ void MeasuredReportReader::take_communication(JsonObject object, int index) {
 void MeasuredReportReader::take_overheads(JsonObject object) {
     const auto us = [&](const char* key) { return read_times(object, key); };
     const Times pass = us("pass_us");
-    if (pass.samples > 0) into_.pass_overhead_us.push_back(pass.median_us + us("task_us").median_us);
+    if (pass.samples > 0) into_.pass_overhead_us.push_back(pass.us + us("task_us").us);
     const Times wakeup = us("wakeup_us");
-    if (wakeup.samples > 0) into_.wakeup_us.push_back(wakeup.median_us);
+    if (wakeup.samples > 0) into_.wakeup_us.push_back(wakeup.us);
     const Times start = us("start_us");
-    if (start.samples > 0) into_.step_overhead_us.push_back(start.median_us + us("end_us").median_us);
+    if (start.samples > 0) into_.step_overhead_us.push_back(start.us + us("end_us").us);
 }
 
 void MeasuredReportReader::read(JsonObject root) {
@@ -142,6 +164,7 @@ void MeasuredReportReader::read(JsonObject root) {
         for (const JsonObject& entry : measured.objects("communication")) take_communication(entry, index++);
         into_.inputs.back().rows += index;
     }
+    add_waiting();
     if (auto overheads = measured.optional_object("overheads")) take_overheads(*overheads);
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/program/json_measured.hpp"
 
 #include "runtime/program/json_environment.hpp"
+#include "runtime/program/json_op_measure.hpp"
 #include "sim/spec/json_specs.hpp"
 
 namespace foreshard::runtime {
@@ -98,6 +99,7 @@ OrderedJson measured_json(const RunReport& run) {
     }
     json["ranks"] = ranks_json(measurement);
     json["tasks"] = tasks_json(run.plan, measurement);
+    add_op_measurement(measure_ops(run.plan, run.outcome), json);
     json["stage_times"] = to_json(stage_times_of(run.plan, run.outcome));
     json["environment"] = environment_json(run.environment);
     return json;

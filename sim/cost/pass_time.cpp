@@ -7,6 +7,7 @@
 
 #include "sim/cost/link_network.hpp"
 #include "sim/cost/tp_overlap.hpp"
+#include "sim/spec/calibration.hpp"
 
 namespace foreshard {
 
@@ -111,6 +112,13 @@ void PassTimer::add(const Op& op, const Exposed& comm, PassTime& total) const {
     (members.domains > 1 ? total.nic : total.nvlink) += comm.wire;
 }
 
+/// Tensor parallel ranks meet many times a pass, each time when the slowest is there.
+void PassTimer::add_waiting(PassTime& total) const {
+    if (job_.plan.tp == 1 || job_.calibration == nullptr) return;
+    const double ratio = job_.calibration->rank_wait_ratio.value_or(0.0);
+    total.tp += (total.compute + total.recompute) * ratio;
+}
+
 PassTime PassTimer::sum(const std::vector<Op>& ops) const {
     PassTime total;
     Seconds previous;
@@ -133,6 +141,7 @@ PassTime PassTimer::sum(const std::vector<Op>& ops) const {
         *share += time;
         previous = time;
     }
+    add_waiting(total);
     return total;
 }
 

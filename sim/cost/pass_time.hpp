@@ -68,6 +68,7 @@ private:
     PassTime sum(const std::vector<Op>& ops) const;
     const GroupPlacement& group(Axis axis) const;
     void add(const Op& op, const Exposed& comm, PassTime& total) const;
+    void add_waiting(PassTime& total) const;
     void add_host(BlockTimes& times, const OpBlock& block) const;
 
     const Job& job_;

@@ -193,6 +193,7 @@ void CalibrationFit::add_overheads() {
     if (!measured_.pass_overhead_us.empty()) out_.pass_overhead = us(measured_.pass_overhead_us);
     if (!measured_.step_overhead_us.empty()) out_.step_overhead = us(measured_.step_overhead_us);
     if (!measured_.wakeup_us.empty()) out_.wakeup = us(measured_.wakeup_us);
+    if (!measured_.rank_wait_ratio.empty()) out_.rank_wait_ratio = median_of(measured_.rank_wait_ratio);
     if (measured_.overlap.empty()) return;
     std::vector<double> ratios;
     for (const OverlapPoint& point : measured_.overlap) {

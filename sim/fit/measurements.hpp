@@ -59,6 +59,7 @@ struct Measurements {
     std::vector<double> pass_overhead_us;
     std::vector<double> step_overhead_us;
     std::vector<double> wakeup_us;
+    std::vector<double> rank_wait_ratio;  ///< of runs whose ranks meet inside passes
     std::optional<KernelTable> kernels;
     std::vector<RejectedPoint> rejected;  ///< by the readers
     std::vector<CalibrationInput> inputs;

@@ -130,6 +130,8 @@ struct Calibration {
     std::optional<Seconds> step_overhead;
     std::optional<Seconds> wakeup;        ///< from the end of a communication to the start of what waits for it
     std::vector<SharedHost> shared_host;  ///< ascending by ranks
+    /// Ranks that meet inside passes wait for the slowest: for so much of what they compute.
+    std::optional<double> rank_wait_ratio;
     /// Of compute and communication at the same time: what the longer of the two grows by, over the shorter one.
     std::optional<double> overlap_contention_ratio;
     std::vector<CalibrationResidual> residuals;

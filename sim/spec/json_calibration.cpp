@@ -199,6 +199,7 @@ void read_hosts(JsonObject& root, Calibration& calibration) {
                                return a.ranks >= b.ranks;
                            }) == hosts.end();
     if (!ascending) object->fail("shared_host", "must be ascending by ranks");
+    calibration.rank_wait_ratio = object->optional<double>("rank_wait_ratio", Range::not_negative);
     calibration.overlap_contention_ratio = object->optional<double>("overlap_contention_ratio", Range::ratio);
     object->finish();
 }
@@ -328,6 +329,7 @@ void write_rest(const Calibration& calibration, OrderedJson& out) {
     if (calibration.wakeup) out["wakeup_us"] = in_unit(calibration.wakeup->value, micro);
     OrderedJson concurrency = OrderedJson::object();
     if (!calibration.shared_host.empty()) concurrency["shared_host"] = list_json(calibration.shared_host);
+    if (calibration.rank_wait_ratio) concurrency["rank_wait_ratio"] = *calibration.rank_wait_ratio;
     if (calibration.overlap_contention_ratio) {
         concurrency["overlap_contention_ratio"] = *calibration.overlap_contention_ratio;
     }

@@ -7,7 +7,7 @@
 
 namespace foreshard {
 
-/// `foreshard.validation` 1.0 (docs/formats.md).
+/// `foreshard.validation` 1.1 (docs/formats.md).
 std::string validation_json(const Validation& validation);
 
 /// Medians per source as they stood when they were recorded: {"schema": "foreshard.validation-record", "sources":

@@ -91,9 +91,11 @@ void score_verdict(const ValidationRow& row, ValidationSummary& summary) {
 ValidationSummary summary_of(const std::vector<const ValidationRow*>& rows) {
     ValidationSummary summary;
     std::vector<double> steps;
+    std::vector<double> bubbles;
     std::map<std::string, std::vector<double>> memory;
     for (const ValidationRow* row : rows) {
         if (const auto error = row->step_error_pct()) steps.push_back(*error);
+        if (const auto error = row->bubble_error_points()) bubbles.push_back(*error);
         if (const auto error = row->memory_error_pct()) {
             memory[row->memory_kind.empty() ? "unknown" : row->memory_kind].push_back(*error);
             memory["all"].push_back(*error);
@@ -101,6 +103,7 @@ ValidationSummary summary_of(const std::vector<const ValidationRow*>& rows) {
         score_verdict(*row, summary);
     }
     summary.step_time = summarise(std::move(steps));
+    summary.bubble = summarise(std::move(bubbles));
     for (auto& [kind, errors] : memory) summary.memory[kind] = summarise(std::move(errors));
     return summary;
 }
@@ -112,7 +115,17 @@ std::optional<double> ValidationRow::step_error_pct() const {
 }
 
 std::optional<double> ValidationRow::memory_error_pct() const {
-    return error_pct(predicted_memory_bytes, measured_memory_bytes);
+    std::optional<double> worst;
+    for (const RankPeak& rank : ranks) {
+        const auto error = error_pct(static_cast<double>(rank.predicted), static_cast<double>(rank.measured));
+        if (error && (!worst || std::abs(*error) > std::abs(*worst))) worst = error;
+    }
+    return worst ? worst : error_pct(predicted_memory_bytes, measured_memory_bytes);
+}
+
+std::optional<double> ValidationRow::bubble_error_points() const {
+    if (!measured_bubble_ratio || !predicted_bubble_ratio) return std::nullopt;
+    return 100.0 * (*predicted_bubble_ratio - *measured_bubble_ratio);
 }
 
 ErrorSummary summarise(std::vector<double> errors) {
@@ -133,24 +146,37 @@ ErrorSummary summarise(std::vector<double> errors) {
     return summary;
 }
 
-Validation validate(const std::vector<PublishedRun>& runs, const JobChange& change) {
+Validation summarised(std::vector<ValidationRow> rows) {
+    using Rows = std::vector<const ValidationRow*>;
     Validation validation;
-    validation.rows.reserve(runs.size());
-    for (const PublishedRun& run : runs) validation.rows.push_back(validated(run, change));
-    std::vector<const ValidationRow*> all;
-    std::vector<const ValidationRow*> trusted;
-    std::map<std::string, std::vector<const ValidationRow*>> by_source;
+    validation.rows = std::move(rows);
+    Rows all;
+    Rows trusted;
+    std::map<std::string, Rows> by_source;
+    std::map<std::string, Rows> by_comm;
+    std::map<std::string, Rows> by_axis;
     for (const ValidationRow& row : validation.rows) {
         if (row.status != ValidationRow::Status::ok) continue;
         all.push_back(&row);
         if (row.doubted) continue;
         trusted.push_back(&row);
         by_source[row.source].push_back(&row);
+        if (!row.comm.empty()) by_comm[row.comm].push_back(&row);
+        if (!row.axis.empty()) by_axis[row.axis].push_back(&row);
     }
     validation.summary = summary_of(trusted);
     validation.with_doubted = summary_of(all);
-    for (const auto& [source, rows] : by_source) validation.by_source[source] = summary_of(rows);
+    for (const auto& [source, of] : by_source) validation.by_source[source] = summary_of(of);
+    for (const auto& [comm, of] : by_comm) validation.by_comm[comm] = summary_of(of);
+    for (const auto& [axis, of] : by_axis) validation.by_axis[axis] = summary_of(of);
     return validation;
+}
+
+Validation validate(const std::vector<PublishedRun>& runs, const JobChange& change) {
+    std::vector<ValidationRow> rows;
+    rows.reserve(runs.size());
+    for (const PublishedRun& run : runs) rows.push_back(validated(run, change));
+    return summarised(std::move(rows));
 }
 
 }  // namespace foreshard

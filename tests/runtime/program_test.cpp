@@ -72,6 +72,8 @@ TEST_F(RunProgram, WritesTraceAndStageTimes) {
     EXPECT_EQ(measured.at("steps").size(), 6U) << "two to warm up";
     EXPECT_EQ(measured.at("step_time_ms").at("count"), 2);
     EXPECT_EQ(measured.at("uninstrumented_step_time_ms").at("count"), 2);
+    EXPECT_EQ(measured.at("op_steps"), 2);
+    for (const char* key : {"ops", "communication", "overheads"}) EXPECT_FALSE(measured.at(key).empty()) << key;
     for (const char* key : {"host", "processor", "cores", "compiler"}) {
         EXPECT_TRUE(measured.at("environment").contains(key)) << key;
     }

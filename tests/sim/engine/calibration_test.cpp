@@ -166,6 +166,29 @@ TEST(CalibratedPrediction, MessagesTakeTheirLawAndTheWakeup) {
     }
 }
 
+/// What ranks wait for each other is in the account of their communication.
+TEST(CalibratedPrediction, TensorParallelRanksWaitForTheSlowest) {
+    const auto forward = [](std::optional<double> ratio) {
+        Calibration with = simple();
+        with.rank_wait_ratio = ratio;
+        JobRequest request = test::tiny_request(1, 2);
+        request.tp = 2;
+        request.gpus = 2;
+        request.software = "foreshard";
+        request.precision = "fp32";
+        request.calibration = std::make_shared<const Calibration>(std::move(with));
+        return evaluate(test::valid_job(request)).report.ranks.front().account;
+    };
+    const auto of = [](const RankAccount& account, Account part) {
+        return to_seconds(account[static_cast<std::size_t>(part)]).value;
+    };
+    const RankAccount without = forward(std::nullopt);
+    const RankAccount waiting = forward(0.05);
+    const double computed = of(without, Account::forward) + of(without, Account::backward);
+    EXPECT_NEAR(of(waiting, Account::exposed_tp), of(without, Account::exposed_tp) + 0.05 * computed, 1e-9);
+    EXPECT_NEAR(of(waiting, Account::forward), of(without, Account::forward), picosecond);
+}
+
 /// The closed form asks the same models.
 TEST(CalibratedPrediction, EstimateStaysALowerBound) {
     Calibration with = simple();

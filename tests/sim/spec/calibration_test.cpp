@@ -41,6 +41,7 @@ Calibration full() {
     out.step_overhead = Seconds(3e-4);
     out.wakeup = Seconds(6e-6);
     out.shared_host = {{2, 1.05, 1.3}, {4, 1.2, 2.0}};
+    out.rank_wait_ratio = 0.04;
     out.overlap_contention_ratio = 0.4;
     out.residuals = {{"fc1", "flops", 12, 1, 0.99, 2.5, 6.0, -0.5, {{1e6, 1e7, 12, 2.5, -0.5}}}};
     out.bands = {{"gemm", 12, 0.96, 1.05}};
@@ -82,6 +83,7 @@ TEST(CalibrationFile, RoundTripChangesNothing) {
     EXPECT_EQ(again->ops.front().table.size(), 3U);
     EXPECT_DOUBLE_EQ(again->messages->bandwidth.value, 5e9);
     EXPECT_DOUBLE_EQ(again->wakeup->value, 6e-6);
+    EXPECT_DOUBLE_EQ(again->rank_wait_ratio.value_or(0.0), 0.04);
 }
 
 TEST(CalibrationFile, KeepsItsSchema) {

@@ -121,7 +121,7 @@ TEST(Record, ATrueRegressionIsSeenAndNoiseIsNot) {
 TEST(Json, HasTheKeysOfTheSchema) {
     const auto json = nlohmann::json::parse(validation_json(validate(read({row()}))));
     EXPECT_EQ(json["schema"], "foreshard.validation");
-    EXPECT_EQ(json["schema_version"], "1.0");
+    EXPECT_EQ(json["schema_version"], "1.1");
     EXPECT_EQ(json["rows"][0]["status"], "ok");
     EXPECT_TRUE(json["rows"][0]["error_pct"].contains("step_time"));
     for (const char* key : {"rows", "median_abs_pct", "mean_abs_pct", "p90_abs_pct", "max_abs_pct", "bias_pct"}) {
