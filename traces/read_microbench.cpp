@@ -23,7 +23,7 @@ struct Stands {
 constexpr double norm_reads = 2.0 / 3.0;       ///< one read and one write, of three in the benchmark
 constexpr double norm_grad = 5.0 / 3.0;        ///< gradient and input are read twice
 constexpr double activation_grad = 5.0 / 3.0;  ///< five tensors, of three
-constexpr std::array<Stands, 22> table = {{{"gemm", "forward", "gemm.forward"},
+constexpr std::array<Stands, 24> table = {{{"gemm", "forward", "gemm.forward"},
                                            {"gemm", "input_grad", "gemm.input_grad"},
                                            {"gemm", "weight_grad", "gemm.weight_grad"},
                                            {"attention", "flash_forward", "flash_attention"},
@@ -31,6 +31,8 @@ constexpr std::array<Stands, 22> table = {{{"gemm", "forward", "gemm.forward"},
                                            {"attention", "scores", "attention_scores"},
                                            {"attention", "softmax", "attention_softmax"},
                                            {"attention", "context", "attention_context"},
+                                           {"attention", "scores", "attention.matmul"},
+                                           {"attention", "context", "attention.matmul"},
                                            {"memory", "copy", "memory.any"},
                                            {"memory", "rotate", "positions"},
                                            {"memory", "rotate", "positions_grad"},

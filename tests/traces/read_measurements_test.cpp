@@ -64,6 +64,7 @@ TEST(Microbench, RowsBecomeOpsOfPlans) {
     EXPECT_DOUBLE_EQ(gemm->flops, 2e6);
     EXPECT_DOUBLE_EQ(gemm->bytes, 3e4);
     EXPECT_DOUBLE_EQ(point_of(measured, "attention_scores")->flops, 2e6);  // op lists count masked products too
+    EXPECT_DOUBLE_EQ(point_of(measured, "attention.matmul")->flops, 2e6);
     EXPECT_DOUBLE_EQ(point_of(measured, "activation_grad")->bytes, 5e5);
     EXPECT_DOUBLE_EQ(point_of(measured, "norm")->bytes, 2e5);
     ASSERT_EQ(measured.optimizer.size(), 1U);
