@@ -33,6 +33,10 @@ std::string gibibytes(ByteCount bytes) {
     return fmt::format("{:.2f} GiB", in_gib(bytes));
 }
 
+std::string shortened(const std::string& text, std::size_t width) {
+    return text.size() <= width ? text : text.substr(0, width - 2) + "..";
+}
+
 std::string verdict_reason(const Summary& summary) {
     switch (summary.verdict) {
         case MemoryVerdict::fits:

@@ -17,6 +17,9 @@ std::string percent(double ratio);
 double in_gib(ByteCount bytes);
 std::string gibibytes(ByteCount bytes);
 
+/// The text, cut to so many characters with ".." at its end where it is longer.
+std::string shortened(const std::string& text, std::size_t width);
+
 /// Why the verdict is what it is, with the figures compared.
 std::string verdict_reason(const Summary& summary);
 

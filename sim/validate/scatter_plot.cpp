@@ -10,12 +10,12 @@ namespace foreshard {
 
 namespace {
 
-constexpr double width = 720.0;
-constexpr double height = 720.0;
-constexpr double left = 76.0;
-constexpr double right = 16.0;
-constexpr double top = 40.0;
-constexpr double bottom = 108.0;
+constexpr double picture_width = 720.0;
+constexpr double picture_height = 720.0;
+constexpr double left_margin = 76.0;
+constexpr double right_margin = 16.0;
+constexpr double top_margin = 40.0;
+constexpr double bottom_margin = 108.0;
 
 /// Colours of Okabe and Ito, lighter in the dark; CSS variables, so that one picture serves both.
 constexpr const char* style = R"(<style>
@@ -85,8 +85,10 @@ public:
         low_ = std::log10(least / 1.25);
         high_ = std::log10(most * 1.25);
     }
-    double x(double ms) const { return left + share(ms) * (width - left - right); }
-    double y(double ms) const { return height - bottom - share(ms) * (height - top - bottom); }
+    double x(double ms) const { return left_margin + share(ms) * (picture_width - left_margin - right_margin); }
+    double y(double ms) const {
+        return picture_height - bottom_margin - share(ms) * (picture_height - top_margin - bottom_margin);
+    }
     double low() const { return std::pow(10.0, low_); }
     double high() const { return std::pow(10.0, high_); }
 
@@ -126,18 +128,19 @@ std::string band(const Scale& scale, double percent, const char* kind) {
 
 std::string axes(const Scale& scale) {
     std::string text;
-    const double base = height - bottom;
+    const double base = picture_height - bottom_margin;
     for (const double ms : scale.ticks()) {
         const double x = scale.x(ms);
         const double y = scale.y(ms);
-        text += fmt::format("<path class=\"grid\" d=\"M{:.1f} {}V{}M{} {:.1f}H{}\"/>\n", x, top, base, left, y,
-                            width - right);
+        text += fmt::format("<path class=\"grid\" d=\"M{:.1f} {}V{}M{} {:.1f}H{}\"/>\n", x, top_margin, base,
+                            left_margin, y, picture_width - right_margin);
         text += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:g}</text>\n", x, base + 18, ms);
-        text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>\n", left - 8, y + 4, ms);
+        text +=
+            fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>\n", left_margin - 8, y + 4, ms);
     }
     text += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">measured step time, ms</text>\n",
-                        (left + width - right) / 2, base + 40);
-    const double middle = (top + base) / 2;
+                        (left_margin + picture_width - right_margin) / 2, base + 40);
+    const double middle = (top_margin + base) / 2;
     text += fmt::format(
         "<text x=\"18\" y=\"{0}\" text-anchor=\"middle\" transform=\"rotate(-90 18 {0})\">predicted step time, "
         "ms</text>\n",
@@ -165,8 +168,8 @@ std::string legend(const Validation& validation) {
         if (is_drawn(row) && !known) comms.push_back(row.comm);
     }
     std::string text;
-    double x = left;
-    const double y = height - 44;
+    double x = left_margin;
+    const double y = picture_height - 44;
     for (const std::string& comm : comms) {
         const std::string colour = comm == "threads" || comm == "mpi" ? comm : "other";
         text += fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"5\"/><text x=\"{}\" y=\"{}\">{}</text>\n",
@@ -181,7 +184,7 @@ std::string legend(const Validation& validation) {
     return text + fmt::format(
                       "<text class=\"quiet\" x=\"{}\" y=\"{}\">Bands: 5 and 15 %. Errors of the {} plans not "
                       "calibrated on: median {:.1f} %, worst {:.1f} %.</text>\n",
-                      left, height - 16, errors.rows, errors.median_abs_pct, errors.max_abs_pct);
+                      left_margin, picture_height - 16, errors.rows, errors.median_abs_pct, errors.max_abs_pct);
 }
 
 std::string cell(const std::optional<double>& value, const char* format, double scale = 1.0) {
@@ -220,9 +223,9 @@ std::string scatter_svg(const Validation& validation) {
     std::string text = fmt::format(
         "<svg class=\"fs\" xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
         "role=\"img\">\n<title>Predicted against measured step time</title>\n{2}",
-        width, height, style);
-    text += fmt::format("<rect class=\"page\" width=\"{}\" height=\"{}\"/>\n", width, height);
-    text += fmt::format("<text x=\"{}\" y=\"24\">Step time, predicted against measured</text>\n", left);
+        picture_width, picture_height, style);
+    text += fmt::format("<rect class=\"page\" width=\"{}\" height=\"{}\"/>\n", picture_width, picture_height);
+    text += fmt::format("<text x=\"{}\" y=\"24\">Step time, predicted against measured</text>\n", left_margin);
     text += band(scale, 15.0, "wide") + band(scale, 5.0, "narrow") + axes(scale);
     text += fmt::format("<path class=\"line\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n", scale.x(scale.low()),
                         scale.y(scale.low()), scale.x(scale.high()), scale.y(scale.high()));

@@ -5,15 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "sim/result/text_format.hpp"
+
 namespace foreshard {
 
 namespace {
 
 constexpr std::size_t name_width = 44;
-
-std::string shortened(const std::string& text, std::size_t width) {
-    return text.size() <= width ? text : text.substr(0, width - 2) + "..";
-}
 
 std::string line_of(const std::string& name, const ErrorSummary& s) {
     return fmt::format("{:<44} {:>4} {:>6.1f} {:>6.1f} {:>6.1f} {:>+6.1f}\n", shortened(name, name_width), s.rows,

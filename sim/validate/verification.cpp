@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/engine/evaluate.hpp"
+#include "sim/result/text_format.hpp"
 
 namespace foreshard {
 
@@ -30,10 +31,6 @@ std::string heading() {
 
 const char* mark_of(ValidationRow::Status status) {
     return status == ValidationRow::Status::calibration ? "* " : "";
-}
-
-std::string shortened(const std::string& text, std::size_t width) {
-    return text.size() <= width ? text : text.substr(0, width - 2) + "..";
 }
 
 std::string row_line(const ValidationRow& row) {
