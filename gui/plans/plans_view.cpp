@@ -114,9 +114,9 @@ void PlansView::buildLayout() {
     splitter->addWidget(tables);
     splitter->addWidget(charts_);
     splitter->setStretchFactor(0, 0);
-    splitter->setStretchFactor(1, 3);
-    splitter->setStretchFactor(2, 2);
-    splitter->setSizes({240, 600, 400});
+    splitter->setStretchFactor(1, 1);
+    splitter->setStretchFactor(2, 1);
+    splitter->setSizes({240, 480, 480});
     auto* box = new QVBoxLayout(this);
     box->setContentsMargins(0, 0, 0, 0);
     box->addWidget(summary_);

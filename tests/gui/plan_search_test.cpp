@@ -180,12 +180,12 @@ TEST_F(SearchInWindow, SaysHowFarItIs) {
 TEST_F(SearchInWindow, ANewSearchEndsTheOldOne) {
     openLarge();
     press();
-    window_.editor().change("model", "gpt-tiny");
-    window_.editor().change("gpus", "4");
+    panel().change("tp", "8");
+    panel().change("pp", "1");
     window_.startSearch();
     ASSERT_TRUE(waitUntilIdle(window_));
     ASSERT_FALSE(shown().plans.empty());
-    EXPECT_EQ(request_value(shown().plans[0].request, "model"), "gpt-tiny");
+    for (const SearchPlan& plan : shown().plans) EXPECT_EQ(plan.plan.at("tp"), "8");
 }
 
 TEST_F(SearchInWindow, ABadConstraintIsToldAtItsField) {
