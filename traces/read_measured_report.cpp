@@ -117,7 +117,7 @@ void MeasuredReportReader::take_op(JsonObject object, int index) {
 }
 
 void MeasuredReportReader::take_communication(JsonObject object, int index) {
-    static const std::vector<std::pair<std::string_view, CollectiveKind>> kinds = {
+    static const std::vector<std::pair<std::string_view, CollectiveKind>> collective_kinds = {
         {to_string(CollectiveKind::all_reduce), CollectiveKind::all_reduce},
         {to_string(CollectiveKind::all_gather), CollectiveKind::all_gather},
         {to_string(CollectiveKind::reduce_scatter), CollectiveKind::reduce_scatter},
@@ -126,7 +126,7 @@ void MeasuredReportReader::take_communication(JsonObject object, int index) {
         {to_string(CollectiveKind::broadcast), CollectiveKind::broadcast},
         {to_string(CollectiveKind::reduce), CollectiveKind::reduce}};
     CommPoint point;
-    point.kind = object.one_of("kind", kinds);
+    point.kind = object.one_of("kind", collective_kinds);
     point.ranks = object.required<int>("ranks", Range::positive);
     point.bytes = object.required<double>("message_bytes", Range::not_negative);
     point.time_us = read_times(object, "transfer_us").us;

@@ -29,8 +29,8 @@ nlohmann::json microbench() {
             {"results", nlohmann::json::array()}};
 }
 
-nlohmann::json timed(nlohmann::json row, double us) {
-    row["time_us"] = {{"samples", 9}, {"median", us}, {"min", us}, {"p90", us}};
+nlohmann::json timed(nlohmann::json row, double time_us) {
+    row["time_us"] = {{"samples", 9}, {"median", time_us}, {"min", time_us}, {"p90", time_us}};
     return row;
 }
 

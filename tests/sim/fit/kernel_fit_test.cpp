@@ -12,6 +12,7 @@
 #include "sim/error.hpp"
 #include "sim/fit/kernel_csv.hpp"
 #include "sim/spec/catalogue.hpp"
+#include "tests/support/temporary_file.hpp"
 
 /// A table fitted to synthetic measurements gives back the rates that made them.
 namespace foreshard {
@@ -29,12 +30,6 @@ double known_rate(double m, double n, double k) {
 
 double known_attention(double s, double products, double d) {
     return 200.0 * d / 128.0 / ((1.0 + 500.0 / s) * (1.0 + 8.0 / products));
-}
-
-std::string write_file(const std::string& name, const std::string& text) {
-    const std::string path = (std::filesystem::path(::testing::TempDir()) / name).string();
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
 }
 
 std::string gemm_csv() {
@@ -65,8 +60,8 @@ std::string attention_csv() {
 
 KernelTable fitted(int max_points) {
     return fit_kernels({.id = "kernels-test",
-                        .gemm_file = write_file("fit_gemm.csv", gemm_csv()),
-                        .attention_file = write_file("fit_attention.csv", attention_csv()),
+                        .gemm_file = test::write_file("fit_gemm.csv", gemm_csv()),
+                        .attention_file = test::write_file("fit_attention.csv", attention_csv()),
                         .max_points = max_points},
                        load_device("a100-sxm-80gb"));
 }
@@ -95,7 +90,7 @@ TEST(KernelFit, FewerPointsFitWorse) {
 TEST(KernelFit, RoundTripsThroughItsFile) {
     const KernelTable table = fitted(100);
     const std::string text = kernels_text(table);
-    const KernelTable again = load_kernels(write_file("kernels-test.json", text));
+    const KernelTable again = load_kernels(test::write_file("kernels-test.json", text));
     EXPECT_EQ(again.gemm.tflops, table.gemm.tflops);
     EXPECT_EQ(again.attention.axes, table.attention.axes);
     EXPECT_EQ(again.gemm_residual.points, table.gemm_residual.points);
@@ -117,7 +112,7 @@ TEST(KernelFit, FillsMissingCombinations) {
 
 TEST(KernelFit, BadFilesAreRefusedWithTheirPlace) {
     const auto expect_error = [](const std::string& text, const std::string& message) {
-        const std::string path = write_file("bad.csv", text);
+        const std::string path = test::write_file("bad.csv", text);
         EXPECT_THAT([&] { read_gemm_csv(path); }, Throws<InputError>(Property(&InputError::what, HasSubstr(message))));
     };
     expect_error("m,n,time_us\n1,2,3\n", "needs a column 'k'; it has: m, n, time_us");
@@ -125,8 +120,9 @@ TEST(KernelFit, BadFilesAreRefusedWithTheirPlace) {
     expect_error("m,n,k,time_us\n16,32,64,fast\n", "line 2: 'fast' must be a number");
     expect_error("# a comment\nm,n,k,time_us\n16,32,64,0\n", "line 3: time_us 0 must be greater than 0");
     EXPECT_THROW(
-        fit_kernels({.id = "x", .gemm_file = write_file("none.csv", "m,n,k,time_us\n1,2,3,4\n"), .attention_file = {}},
-                    load_device("a100-sxm-80gb")),
+        fit_kernels(
+            {.id = "x", .gemm_file = test::write_file("none.csv", "m,n,k,time_us\n1,2,3,4\n"), .attention_file = {}},
+            load_device("a100-sxm-80gb")),
         InputError);
 }
 

@@ -37,7 +37,7 @@ TEST(SearchJson, KeepsItsSchema) {
 
 TEST(SearchJson, IsReadBackWithTheSameFigures) {
     const SearchOutcome written = search(tiny_search());
-    const SearchResult read = parse_search("search.json", search_json(written));
+    const ReadSearch read = parse_search("search.json", search_json(written));
     ASSERT_EQ(read.plans.size(), written.plans.size());
     EXPECT_EQ(read.evaluated, written.evaluated);
     EXPECT_EQ(read.pruned, written.pruned);
@@ -57,7 +57,7 @@ TEST(SearchJson, NamesThePlanThatComesClosest) {
     SearchRequest request = tiny_search();
     request.max_memory_gib = 1.0;
     const SearchOutcome none = search(request);
-    const SearchResult read = parse_search("search.json", search_json(none));
+    const ReadSearch read = parse_search("search.json", search_json(none));
     ASSERT_EQ(read.plans.size(), 1U);
     EXPECT_EQ(read.plans.front().infeasible, "memory");
 }

@@ -12,6 +12,7 @@
 #include "sim/spec/json_specs.hpp"
 #include "tests/support/jobs.hpp"
 #include "tests/support/schema.hpp"
+#include "tests/support/temporary_file.hpp"
 
 /// Calibration files: what is written is read, and what is wrong is said.
 namespace foreshard {
@@ -55,12 +56,6 @@ nlohmann::json document() {
     return nlohmann::json::parse(calibration_text(full()));
 }
 
-std::string write_file(const std::string& name, const std::string& text) {
-    const std::string path = (std::filesystem::path(::testing::TempDir()) / name).string();
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-}
-
 void expect_bad(const std::string& pointer, const nlohmann::json& value, const std::string& place,
                 const std::string& rule) {
     nlohmann::json changed = document();
@@ -77,7 +72,7 @@ void expect_bad(const std::string& pointer, const nlohmann::json& value, const s
 
 TEST(CalibrationFile, RoundTripChangesNothing) {
     const std::string text = calibration_text(full());
-    const SharedCalibration again = load_calibration(write_file("mine.json", text));
+    const SharedCalibration again = load_calibration(test::write_file("mine.json", text));
     EXPECT_EQ(calibration_text(*again), text);
     EXPECT_EQ(again->ops.size(), 2U);
     EXPECT_EQ(again->ops.front().table.size(), 3U);

@@ -10,6 +10,7 @@
 #include "sim/spec/job_request_fields.hpp"
 #include "sim/spec/json_specs.hpp"
 #include "sim/spec/text_file.hpp"
+#include "tests/support/temporary_file.hpp"
 
 namespace foreshard {
 
@@ -41,12 +42,6 @@ void expect_error(Action action, const std::string& place, const std::string& re
 void expect_model_error(const std::string& pointer, const Json& value, const std::string& reason) {
     const Json document = changed("models", "gpt-tiny", pointer, value);
     expect_error<InputError>([&] { read_model(document, "m.json"); }, "m.json at " + pointer, reason);
-}
-
-std::string write_file(const std::string& name, const std::string& text) {
-    const std::string path = (std::filesystem::path(::testing::TempDir()) / name).string();
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
 }
 
 template <class Read>
@@ -86,7 +81,7 @@ TEST(JsonReader, BinaryIsUnreadable) {
 TEST(JsonReader, OversizedTextIsRefusedBeforeParsing) {
     const std::string text(input_file_limit_bytes + 1, ' ');
     expect_error<UnreadableFile>([&] { parse_json(text, "big.json"); }, "big.json", "16 MiB");
-    const std::string path = write_file("oversized.json", text);
+    const std::string path = test::write_file("oversized.json", text);
     expect_error<UnreadableFile>([&] { read_json_file(path); }, path, "16 MiB");
     std::filesystem::remove(path);
 }
@@ -254,7 +249,7 @@ TEST(HuggingFaceConfig, LlamaIsReadAsTheCatalogueHasIt) {
         "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64,
         "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, "rms_norm_eps": 1e-05,
         "rope_theta": 500000.0, "tie_word_embeddings": false, "head_dim": null, "torch_dtype": "bfloat16"})";
-    const std::string path = write_file("config.json", text);
+    const std::string path = test::write_file("config.json", text);
     const LoadedModel loaded = load_model(path);
     EXPECT_EQ(total_parameters(loaded.spec), 70'553'706'496);
     EXPECT_TRUE(loaded.spec.gated_mlp);
