@@ -48,7 +48,8 @@ std::string file_sha256(const std::string& name) {
 std::vector<InputFile> input_files(const JobFlags& flags) {
     std::vector<InputFile> files;
     if (flags.job_file) add_file(*flags.job_file, files);
-    const JobRequest request = request_from(flags);
+    const JobRequest file = flags.job_file ? load_job_request(*flags.job_file) : JobRequest{};
+    const JobRequest request = merge(file, flags.request);  // Megatron-LM's own flags name no files
     add(request.model, files);
     add(request.cluster, files);
     add(request.software, files);

@@ -24,7 +24,7 @@ constexpr const char* search_name = "search";
 std::set<Degrees> degreesOf(const SearchRequest& request) {
     std::set<int> tp;
     std::set<int> pp;
-    for (const Cell& cell : make_space(request).cells) {
+    for (const foreshard::Cell& cell : make_space(request).cells) {
         tp.insert(cell.tp);
         for (const Grid& grid : cell.grids) pp.insert(grid.pp);
     }

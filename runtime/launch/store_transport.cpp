@@ -78,8 +78,10 @@ std::span<const std::byte> StoreTransport::body_of(const Header& mine, int peer,
         std::memcpy(&theirs, came.data(), sizeof theirs);
         check(mine, peer, theirs, what);
         const std::span<const std::byte> body = came.subspan(sizeof theirs);
-        // Of a gather each brings a part.
-        if (mine.kind == Kind::all_gather || body.size() == static_cast<std::size_t>(mine.total)) return body;
+        // Of a gather each brings a part, to a broadcast only the root brings something.
+        const bool brings = mine.kind != Kind::broadcast || mine.root == peer;
+        const std::size_t wanted = brings ? static_cast<std::size_t>(mine.total) : 0;
+        if (mine.kind == Kind::all_gather || body.size() == wanted) return body;
     }
     const std::string reason =
         fmt::format("{}: what rank {} brought was cut: {} bytes came to rank {}", what, peer, came.size(), rank_);

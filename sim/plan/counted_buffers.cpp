@@ -106,7 +106,7 @@ private:
             return buffers();
         }
         if (outputs) each(output.input_grad);
-        for (int unit = work.first_unit + work.units - 1; unit > 0; --unit) {
+        for (int unit = work.first_unit + work.units - 1; unit >= std::max(work.first_unit, 1); --unit) {
             each(stage.blocks[static_cast<std::size_t>(unit)].weight_grad);
         }
         if (looks_up) take(size_.shard);

@@ -88,7 +88,7 @@ TEST_F(SearchProgram, SaysWhichValuesOfAJobItVaries) {
 TEST_F(SearchProgram, StopsOnInterrupt) {
     const Outcome stopped =
         run("search --model llama3-405b --cluster dgx-h100 --gpus 16384 --gbs 2048 --space full --top 1000 --threads 1",
-            "timeout --preserve-status -s INT 1 ");
+            "timeout --foreground --preserve-status -s INT 2 ");
     EXPECT_EQ(stopped.code, 130) << stopped.err;
     EXPECT_THAT(stopped.err, HasSubstr("interrupted"));
     EXPECT_THAT(stopped.out, HasSubstr("plans bounded"));
