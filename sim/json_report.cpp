@@ -13,10 +13,8 @@ namespace {
 OrderedJson provenance_json(const Evaluation& e, const Provenance& provenance) {
     OrderedJson inputs = OrderedJson::array();
     for (const InputFile& input : provenance.inputs) inputs.push_back({{"file", input.file}, {"sha256", input.sha256}});
-    OrderedJson json = {{"tool", "foreshard"},
-                        {"tool_version", version()},
-                        {"command", provenance.command},
-                        {"inputs", inputs}};
+    OrderedJson json = {
+        {"tool", "foreshard"}, {"tool_version", version()}, {"command", provenance.command}, {"inputs", inputs}};
     if (e.job.calibration) json["calibration"] = e.job.calibration->id;
     json["assumptions"] = e.report.assumptions;
     json["warnings"] = e.report.warnings;

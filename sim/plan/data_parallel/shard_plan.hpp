@@ -72,9 +72,9 @@ struct ShardOptions {
 ShardPlan plan_shards(const std::vector<Action>& actions, const std::vector<ShardGroups>& groups,
                       const ShardOptions& options);
 
-/// Grouping of one stage. Every layer is a group, or those that are rebuilt together. FSDP1 (and any scheme with tied ends on one rank) has one root of
-/// embedding and head, which is kept; FSDP2 keeps the head, whose backward comes at once (torchtitan). ZeRO-3 keeps
-/// what is used again within 1e9 parameters (DeepSpeed stage3_max_reuse_distance).
+/// Grouping of one stage. Every layer is a group, or those that are rebuilt together. FSDP1 (and any scheme with tied
+/// ends on one rank) has one root of embedding and head, which is kept; FSDP2 keeps the head, whose backward comes at
+/// once (torchtitan). ZeRO-3 keeps what is used again within 1e9 parameters (DeepSpeed stage3_max_reuse_distance).
 ShardGroups shard_groups(const Job& job, const StageOps& stage);
 
 }  // namespace foreshard
