@@ -60,9 +60,9 @@ Run measured_step(const ReadReport& report, const Job& job, Run plain) {
     Run run = make_run(report.name, job, graph, timeline, again);
     constexpr Picoseconds rounding = 1000;
     if (std::abs(run.step_time - plain.step_time) > rounding) {
-        return without_spans(std::move(plain),
-                             fmt::format("its tasks give a step of {:.6f} ms, its summary {:.6f} ms",
-                                         to_milliseconds(run.step_time), to_milliseconds(plain.step_time)));
+        const std::string reason = fmt::format("its tasks give a step of {:.6f} ms, its summary {:.6f} ms",
+                                               to_milliseconds(run.step_time), to_milliseconds(plain.step_time));
+        return without_spans(std::move(plain), reason);
     }
     take_words(run, plain);
     return run;

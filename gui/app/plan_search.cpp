@@ -124,7 +124,7 @@ void guarded(FoundPlans& found, const Work& work) {
     }
 }
 
-void fillMap(FoundPlans& found, const OnProgress& on_progress, const std::stop_token& stop) {
+void fillMap(FoundPlans& found, const OnProgress& onProgress, const std::stop_token& stop) {
     const std::set<Degrees> all = degreesOf(found.request);
     const std::set<Degrees> done = known(found);
     SearchProgress progress{"map", 0.0, found.result.evaluated, found.result.simulated, std::nullopt};
@@ -133,7 +133,7 @@ void fillMap(FoundPlans& found, const OnProgress& on_progress, const std::stop_t
     for (const Degrees& degrees : all) {
         if (stop.stop_requested()) break;
         progress.done_ratio = static_cast<double>(looked_at++) / static_cast<double>(all.size());
-        if (on_progress) on_progress(progress);
+        if (onProgress) onProgress(progress);
         if (done.contains(degrees)) continue;
         const SearchOutcome cell = searchOf(onlyOf(found.request, degrees), stop);
         progress.simulated += cell.simulated;
@@ -145,20 +145,20 @@ void fillMap(FoundPlans& found, const OnProgress& on_progress, const std::stop_t
 
 }  // namespace
 
-FoundPlans findPlans(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
+FoundPlans findPlans(const SearchRequest& request, const OnProgress& onProgress, const std::stop_token& stop) {
     FoundPlans found;
     found.request = request;
     guarded(found, [&] {
-        found.result = search(request, on_progress, stop);
+        found.result = search(request, onProgress, stop);
         writeOut(found);
         found.advice = search_advice(found.result);
     });
     return found;
 }
 
-FoundPlans withMap(FoundPlans found, const OnProgress& on_progress, const std::stop_token& stop) {
+FoundPlans withMap(FoundPlans found, const OnProgress& onProgress, const std::stop_token& stop) {
     found.mapped = true;
-    guarded(found, [&] { fillMap(found, on_progress, stop); });
+    guarded(found, [&] { fillMap(found, onProgress, stop); });
     return found;
 }
 

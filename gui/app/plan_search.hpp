@@ -24,10 +24,10 @@ struct FoundPlans {
 };
 
 /// Bad input is a value. One that was stopped has what was found so far.
-FoundPlans findPlans(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop);
+FoundPlans findPlans(const SearchRequest& request, const OnProgress& onProgress, const std::stop_token& stop);
 
 /// Adds the fastest plan of every TP x PP in the space that has none among the best, or why it has none that fits.
 /// Stopped early, the rest is left out. Precondition: `found` is of findPlans, without an error.
-FoundPlans withMap(FoundPlans found, const OnProgress& on_progress, const std::stop_token& stop);
+FoundPlans withMap(FoundPlans found, const OnProgress& onProgress, const std::stop_token& stop);
 
 }  // namespace foreshard::gui

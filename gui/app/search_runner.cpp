@@ -33,9 +33,9 @@ std::optional<FoundPlans> SearchRunner::take() {
 SearchRunner::Result SearchRunner::work(const Item& item, const std::stop_token& stop) {
     std::stop_source ending = item.ending;
     const std::stop_callback dropped(stop, [&ending] { ending.request_stop(); });
-    const OnProgress on_progress = [&](const SearchProgress& progress) { hear(item.number, progress); };
-    return {item.number, item.to_map ? withMap(*item.to_map, on_progress, ending.get_token())
-                                     : findPlans(item.request, on_progress, ending.get_token())};
+    const OnProgress onProgress = [&](const SearchProgress& progress) { hear(item.number, progress); };
+    return {item.number, item.toMap ? withMap(*item.toMap, onProgress, ending.get_token())
+                                    : findPlans(item.request, onProgress, ending.get_token())};
 }
 
 /// What comes too fast is left out: the next one says more.

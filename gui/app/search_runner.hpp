@@ -40,8 +40,8 @@ private:
     struct Item {
         int number = 0;
         SearchRequest request;
-        std::shared_ptr<const FoundPlans> to_map;  ///< null: nothing was searched yet
-        std::stop_source ending;                   ///< of the search, begun or not
+        std::shared_ptr<const FoundPlans> toMap;  ///< null: nothing was searched yet
+        std::stop_source ending;                  ///< of the search, begun or not
     };
     struct Result {
         int number = 0;

@@ -136,7 +136,7 @@ QString planText(const ReadSearch& search, std::size_t plan) {
     QStringList parts;
     for (const std::string& key : varyingKeys(search)) {
         const std::string value = valueOf(search.plans[plan], key);
-        if (!value.empty()) parts << QString::fromStdString(key + " " + value);
+        if (!value.empty()) parts << QString("%1 %2").arg(QString::fromStdString(key), QString::fromStdString(value));
     }
     QString text = QString("%1. %2").arg(plan + 1).arg(parts.join(", "));
     for (const FigureColumn& column : figure_columns) {
@@ -171,7 +171,7 @@ QString searchSentence(const ReadSearch& search) {
     QStringList parts;
     for (const std::string& key : varyingKeys(search)) {
         const std::string value = valueOf(search.plans.front(), key);
-        if (!value.empty()) parts << QString::fromStdString(key + " " + value);
+        if (!value.empty()) parts << QString("%1 %2").arg(QString::fromStdString(key), QString::fromStdString(value));
     }
     text += parts.join(", ");
     const std::optional<double> speed = search.plans.front().figure("tokens_per_s");

@@ -150,9 +150,9 @@ void SearchPanel::setSearching(bool searching) {
     showText(*progress_, QString());
 }
 
-void SearchPanel::setProgress(double done_ratio, const QString& text) {
+void SearchPanel::setProgress(double doneRatio, const QString& text) {
     if (!searching_) return;
-    bar_->setValue(static_cast<int>(1000.0 * done_ratio));
+    bar_->setValue(static_cast<int>(1000.0 * doneRatio));
     showText(*progress_, text);
 }
 

@@ -32,7 +32,7 @@ public:
     std::vector<FieldMessage> shownMessages() const;
     /// While it searches, the button stops it.
     void setSearching(bool searching);
-    void setProgress(double done_ratio, const QString& text);
+    void setProgress(double doneRatio, const QString& text);
     QString progressText() const;
     void setEnd(const QString& text);  ///< of the last search; shown until the next one says how far it is
     void setTheme(ThemeKind kind);

@@ -59,6 +59,7 @@ std::vector<bool> off_outliers(const std::vector<CommPoint>& points) {
     std::copy_if(off.begin(), off.end(), std::back_inserter(known), [](double each) { return each != 0.0; });
     const double scale = known.empty() ? 0.0 : robust_deviation(known);
     std::vector<bool> found;
+    found.reserve(off.size());
     for (const double each : off) found.push_back(std::abs(each) > std::max(deviations * scale, least));
     return found;
 }

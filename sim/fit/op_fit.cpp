@@ -63,6 +63,7 @@ std::vector<OpLaw::Point> curve(const std::vector<OpPoint>& points, const std::v
     }
     const std::vector<double> rising = monotone(logs, weights);
     std::vector<OpLaw::Point> table;
+    table.reserve(times.size());
     std::size_t i = 0;
     for (const auto& [amount, found] : times) table.push_back({amount, Seconds(std::exp(rising[i++]) * micro)});
     return table;

@@ -50,6 +50,7 @@ std::vector<CalibrationResidual::Size> by_decade(const std::vector<const Fitted*
             errors[static_cast<int>(std::floor(std::log10(point->amount)))].push_back(error_pct(*point));
     }
     std::vector<CalibrationResidual::Size> sizes;
+    sizes.reserve(errors.size());
     for (const auto& [decade, found] : errors) {
         sizes.push_back({std::pow(10.0, decade), std::pow(10.0, decade + 1), static_cast<int>(found.size()),
                          median_abs(found), mean(found)});
@@ -70,6 +71,7 @@ CalibrationResidual residual_of(const std::string& group, const std::string& amo
     residual.rejected = static_cast<int>(points.size() - kept.size());
     if (kept.empty()) return residual;
     std::vector<double> errors;
+    errors.reserve(kept.size());
     for (const Fitted* point : kept) errors.push_back(error_pct(*point));
     residual.r2 = r2_of(kept);
     residual.median_abs_pct = median_abs(errors);
@@ -81,6 +83,7 @@ CalibrationResidual residual_of(const std::string& group, const std::string& amo
 
 CalibrationBand band_of(const std::string& group, const std::vector<Fitted>& points) {
     std::vector<double> ratios;
+    ratios.reserve(points.size());
     for (const Fitted& point : points) ratios.push_back(point.fresh_ratio);
     return {group, static_cast<int>(points.size()), fresh_quantile(ratios, 0.1), fresh_quantile(ratios, 0.9)};
 }

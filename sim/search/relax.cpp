@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,8 +16,8 @@ namespace {
 /// more GPUs.
 class Relaxer {
 public:
-    Relaxer(const SearchRequest& request, const SearchOutcome& result, const std::stop_token& stop)
-        : request_(request), result_(result), stop_(stop) {
+    Relaxer(SearchRequest request, const SearchOutcome& result, const std::stop_token& stop)
+        : request_(std::move(request)), result_(result), stop_(stop) {
         request_.top = 1;
         request_.exhaustive = false;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <ranges>
 #include <thread>
 
 #include <fmt/format.h>
@@ -201,8 +202,8 @@ void Searcher::simulate_some(const std::vector<std::size_t>& places) {
         if (place < candidates_.size()) round.push_back(candidates_[place]);
     }
     for (SimulatedPlan& plan : simulate(round)) keep(std::move(plan));
-    for (auto place = places.rbegin(); place != places.rend(); ++place) {
-        if (*place < candidates_.size()) candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(*place));
+    for (const std::size_t place : std::views::reverse(places)) {
+        if (place < candidates_.size()) candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(place));
     }
 }
 

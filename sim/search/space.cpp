@@ -96,7 +96,7 @@ const std::vector<int>& SpaceMaker::forms_of(int pp) {
 }
 
 void SpaceMaker::make_templates(int first_form) {
-    for (std::size_t f = static_cast<std::size_t>(first_form); f < space_.forms.size(); ++f) {
+    for (auto f = static_cast<std::size_t>(first_form); f < space_.forms.size(); ++f) {
         const PipelineForm& form = space_.forms[f];
         std::vector<Job>& templates = space_.templates.emplace_back();
         for (const Sharding& sharding : space_.shardings) {

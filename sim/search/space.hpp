@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/search/search_request.hpp"
@@ -74,7 +75,11 @@ struct PlanKey {
     std::int16_t form = 0;  ///< of Space::forms
     std::int8_t sharding = 0;
     std::int8_t recompute = 0;
-    auto operator<=>(const PlanKey&) const = default;
+    bool operator==(const PlanKey&) const = default;
+    bool operator<(const PlanKey& other) const {
+        return std::tie(branch, grid, form, sharding, recompute) <
+               std::tie(other.branch, other.grid, other.form, other.sharding, other.recompute);
+    }
 };
 
 struct Space {

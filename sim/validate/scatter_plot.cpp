@@ -193,7 +193,7 @@ std::string cell(const std::optional<double>& value, const char* format, double 
 
 std::string table_row(const ValidationRow& row, std::size_t number) {
     const bool fitted = row.status == ValidationRow::Status::calibration;
-    std::string text = fmt::format("<tr><td>{}</td><td class=\"name\">{}</td><td class=\"name\">{}</td>", number,
+    std::string text = fmt::format(R"(<tr><td>{}</td><td class="name">{}</td><td class="name">{}</td>)", number,
                                    escaped(row.id), escaped(row.comm));
     if (!row.measured_step_s) return text + fmt::format("<td colspan=\"8\">{}</td></tr>\n", escaped(row.reason));
     for (const std::string& value :
