@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <ranges>
 #include <thread>
 
 #include <fmt/format.h>
@@ -202,9 +201,9 @@ void Searcher::simulate_some(const std::vector<std::size_t>& places) {
         if (place < candidates_.size()) round.push_back(candidates_[place]);
     }
     for (SimulatedPlan& plan : simulate(round)) keep(std::move(plan));
-    for (const std::size_t place : std::views::reverse(places)) {
+    std::for_each(places.rbegin(), places.rend(), [this](std::size_t place) {
         if (place < candidates_.size()) candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(place));
-    }
+    });
 }
 
 void Searcher::expand(const std::vector<int>& branches, const Incumbents* known) {
