@@ -21,8 +21,7 @@ namespace foreshard::cli {
 namespace {
 
 std::string row_text(const CalibrationResidual& group) {
-    constexpr int told = 3;  // of less points, R2 says nothing
-    const std::string r2 = group.points < told ? "-" : fmt::format("{:.4f}", group.r2);
+    const std::string r2 = group.r2 ? fmt::format("{:.4f}", *group.r2) : "-";
     return fmt::format("{:<30} {:>6} {:>5} {:>8} {:>7.2f} {:>7.2f} {:>+7.2f}", group.group, group.points,
                        group.rejected, r2, group.median_abs_pct, group.p90_abs_pct, group.bias_pct);
 }

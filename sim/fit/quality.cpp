@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "sim/fit/law_fit.hpp"
 #include "sim/fit/statistics.hpp"
@@ -29,8 +30,11 @@ double median_abs(const std::vector<double>& errors) {
     return quantile_of(sizes_of(errors), 0.5);
 }
 
-/// Share of the variance of log times that the law explains; 1 where all times are alike.
-double r2_of(const std::vector<const Fitted*>& points) {
+/// Share of the variance of log times that the law explains. Of one amount there is only noise to explain.
+std::optional<double> r2_of(const std::vector<const Fitted*>& points) {
+    const bool one_amount = std::all_of(points.begin(), points.end(),
+                                        [&](const Fitted* point) { return point->amount == points.front()->amount; });
+    if (one_amount) return std::nullopt;
     double sum = 0.0;
     for (const Fitted* point : points) sum += std::log(point->time);
     const double middle = sum / static_cast<double>(points.size());

@@ -82,7 +82,7 @@ struct CalibrationResidual {
     std::string amount;  ///< what sizes are counted in: "flops", "bytes" or "parameters"
     int points = 0;
     int rejected = 0;
-    double r2 = 0.0;  ///< of the logarithms of the times
+    std::optional<double> r2{};  ///< of the logarithms of the times; none where all points are of one amount
     double median_abs_pct = 0.0;
     double p90_abs_pct = 0.0;
     double bias_pct = 0.0;

@@ -132,7 +132,7 @@ CalibrationResidual read_group(JsonObject object) {
     group.amount = object.required<std::string>("amount");
     group.points = object.required<int>("points", Range::not_negative);
     group.rejected = object.required<int>("rejected", Range::not_negative);
-    group.r2 = object.required<double>("r2");
+    group.r2 = object.optional<double>("r2");
     group.median_abs_pct = object.required<double>("median_abs_pct", Range::not_negative);
     group.p90_abs_pct = object.required<double>("p90_abs_pct", Range::not_negative);
     group.bias_pct = object.required<double>("bias_pct");
@@ -281,15 +281,14 @@ OrderedJson to_json(const CalibrationResidual& group) {
                          {"median_abs_pct", size.median_abs_pct},
                          {"bias_pct", size.bias_pct}});
     }
-    return {{"group", group.group},
-            {"amount", group.amount},
-            {"points", group.points},
-            {"rejected", group.rejected},
-            {"r2", group.r2},
-            {"median_abs_pct", group.median_abs_pct},
-            {"p90_abs_pct", group.p90_abs_pct},
-            {"bias_pct", group.bias_pct},
-            {"sizes", sizes}};
+    OrderedJson json = {
+        {"group", group.group}, {"amount", group.amount}, {"points", group.points}, {"rejected", group.rejected}};
+    if (group.r2) json["r2"] = *group.r2;
+    json["median_abs_pct"] = group.median_abs_pct;
+    json["p90_abs_pct"] = group.p90_abs_pct;
+    json["bias_pct"] = group.bias_pct;
+    json["sizes"] = std::move(sizes);
+    return json;
 }
 
 OrderedJson to_json(const CalibrationBand& band) {

@@ -134,6 +134,14 @@ TEST_P(CalibrationRecovers, BandsHoldFourFifthsOfFreshPoints) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CalibrationRecovers, ::testing::Range<std::uint64_t>(1, 6));
 
+/// Times of one amount differ by noise, which no law explains.
+TEST(CalibrationFit, HasNoR2OfOneAmount) {
+    Measurements measured;
+    measured.machine.dtype = "fp32";
+    for (int i = 0; i < 3; ++i) measured.ops.push_back({"norm", 0.0, 1e6, 100.0 + i, 1.0, {0, i}});
+    EXPECT_FALSE(fit_calibration(measured, "x").residuals.front().r2);
+}
+
 TEST(CalibrationFit, TellsWhichPointsItRejected) {
     Measurements measured;
     measured.machine.dtype = "fp32";
@@ -151,7 +159,7 @@ TEST(CalibrationFit, TellsWhichPointsItRejected) {
     ASSERT_EQ(found.residuals.size(), 1U);
     EXPECT_EQ(found.residuals.front().points, 11);
     EXPECT_EQ(found.residuals.front().rejected, 1);
-    EXPECT_NEAR(found.residuals.front().r2, 1.0, 1e-9);
+    EXPECT_NEAR(found.residuals.front().r2.value(), 1.0, 1e-9);
 }
 
 TEST(CalibrationFit, OneSizeGivesARateAndNothingElse) {
