@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "cli/messages.hpp"
@@ -14,8 +15,12 @@
 #include "sim/error.hpp"
 #include "sim/result/text_format.hpp"
 #include "sim/search/json_search.hpp"
+#include "sim/search/json_sweep.hpp"
 #include "sim/search/search.hpp"
+#include "sim/search/sizes.hpp"
+#include "sim/search/sweep.hpp"
 #include "sim/search/text_search.hpp"
+#include "sim/search/text_sweep.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/request_text.hpp"
 
@@ -54,6 +59,31 @@ void add_axes(CLI::App& command, SearchOptions& options) {
         .add_flag_callback(
             "--no-sp,--no-sequence-parallel", [&options] { options.constraints["sp"] = "off"; }, "--sp off")
         ->group("Axes of the search");
+}
+
+/// Flags of one job's size give way to several sizes.
+void add_sizes(CLI::App& command, SearchOptions& options) {
+    const auto add = [&](const std::string& names, std::optional<std::string>& target, const char* help) {
+        command.add_option(names, target, help)->group("Sizes")->type_name("VALUES");
+    };
+    add(names_of_removed(command, "--gpus"), options.gpus,
+        "GPUs in all: 64, 64,128 or 64..4096 (a node times powers of two; 64..512:64 counts)");
+    add("--nodes", options.nodes, "The same in nodes: 8, 8,16 or 8..512 (powers of two)");
+    add(names_of_removed(command, "--gbs"), options.batches,
+        "Sequences a step over all ranks: 256, 256,512 or 256..2048 (doubles)");
+}
+
+void add_objectives(CLI::App& command, SearchOptions& options) {
+    command
+        .add_option("--objective", options.objective,
+                    fmt::format("What is best: {} (default step-time)", fmt::join(objective_names(), ", ")))
+        ->group("Objective");
+    visit_operating_figures([&](const char* key, auto member, const char* help) {
+        command.add_option(operating_flag(key), options.operation.*member, std::string(help) + " (the cluster's)")
+            ->group("Objective");
+    });
+    command.add_option("--train-tokens", options.train_tokens, "Tokens to train on, for time-to-train: 15e12")
+        ->group("Objective");
 }
 
 std::atomic<bool> interrupt_asked{false};
@@ -99,7 +129,9 @@ public:
         const double elapsed = std::chrono::duration<double>(now - phase_start_).count();
         std::string line = fmt::format("{} {:.0f} %", phase_, 100.0 * progress.done_ratio);
         if (progress.done_ratio > 0.02) {
-            line += fmt::format(", {:.0f} s to go at most", elapsed / progress.done_ratio - elapsed);
+            // Bounds get better while a search runs; sizes of a sweep take unlike times.
+            line += fmt::format(", {:.0f} s to go{}", elapsed / progress.done_ratio - elapsed,
+                                phase_ == "sweep" ? "" : " at most");
         }
         line += fmt::format(", {} bounded, {} simulated", progress.evaluated, progress.simulated);
         if (progress.best_ms) line += ", best " + milliseconds(*progress.best_ms);
@@ -158,13 +190,16 @@ void fix(const std::string& text, SearchRequest& request) {
     }
 }
 
-SearchRequest search_request(const SearchOptions& options) {
-    if (options.objective != "step-time" && options.objective != "tokens-per-s-per-gpu") {
+ObjectiveRequest objective_request(const SearchOptions& options) {
+    const std::optional<Objective> kind = parse_objective(options.objective);
+    if (!kind) {
         throw InputError("--objective", "",
-                         fmt::format("'{}' is not part of this version; valid: step-time, tokens-per-s-per-gpu (with "
-                                     "one batch on one cluster, both order plans alike)",
-                                     options.objective));
+                         fmt::format("'{}': valid are {}", options.objective, fmt::join(objective_names(), ", ")));
     }
+    return {*kind, options.operation, options.train_tokens};
+}
+
+SearchRequest search_request(const SearchOptions& options) {
     if (options.space != "default" && options.space != "full") {
         throw InputError("--space", "", fmt::format("'{}': default or full", options.space));
     }
@@ -182,13 +217,81 @@ SearchRequest search_request(const SearchOptions& options) {
     request.top = options.top;
     request.threads = options.threads;
     request.exhaustive = options.exhaustive;
+    request.objective = objective_request(options);
     return request;
 }
 
-void write_results(const SearchOptions& options, const SearchOutcome& result) {
-    if (options.json_file) write_output(*options.json_file, search_json(result));
-    if (options.csv_file) write_output(*options.csv_file, search_csv(result));
-    if (options.json_file != "-" && options.csv_file != "-") write_output("-", search_text(result, options.top));
+/// What the flags say of sizes; else what a job file does.
+SweepRequest sweep_request(const SearchOptions& options) {
+    SweepRequest request;
+    request.search = search_request(options);
+    JobRequest& base = request.search.base;
+    if (options.gpus && options.nodes) throw InputError("--nodes", "", "and --gpus say the same: give one of them");
+    if (options.gpus || options.nodes) {
+        if (!base.cluster) throw InputError("--cluster", "", "is required: a size is one of a cluster");
+        const auto* name = std::get_if<std::string>(&*base.cluster);
+        const int node =
+            name != nullptr ? load_cluster(*name).gpus_per_node : std::get<ClusterSpec>(*base.cluster).gpus_per_node;
+        request.gpus = options.gpus ? parse_gpu_sizes(*options.gpus, node) : parse_node_sizes(*options.nodes, node);
+    } else if (base.gpus) {
+        request.gpus = {*base.gpus};
+    }
+    if (options.batches) {
+        request.batches = parse_batch_sizes(*options.batches);
+    } else if (base.gbs) {
+        request.batches = {*base.gbs};
+    }
+    if (!request.gpus.empty()) base.gpus = request.gpus.front();
+    if (!request.batches.empty()) base.gbs = request.batches.front();
+    return request;
+}
+
+struct ResultTexts {
+    std::string json;
+    std::string csv;
+    std::string table;
+};
+
+void write_results(const SearchOptions& options, const ResultTexts& texts) {
+    if (options.json_file) write_output(*options.json_file, texts.json);
+    if (options.csv_file) write_output(*options.csv_file, texts.csv);
+    if (options.json_file != "-" && options.csv_file != "-") write_output("-", texts.table);
+}
+
+/// What the program says besides the result, and how it ends.
+ExitCode conclude(bool stopped, bool found, const std::vector<std::string>& advice) {
+    if (stopped) {
+        print_warning("interrupted: the plans are the best so far");
+        return interrupted;
+    }
+    if (found) return ok;
+    print_error("no plan is feasible");
+    for (const std::string& line : advice) print_error(line);
+    return infeasible;
+}
+
+ExitCode run_one_size(const SearchOptions& options, const SearchRequest& request) {
+    SearchOutcome result;
+    {
+        const StopOnInterrupt interrupt;
+        ProgressLine line;
+        result = search(
+            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token());
+    }
+    write_results(options, {search_json(result), search_csv(result), search_text(result, options.top)});
+    return conclude(result.stopped, !result.plans.empty(), search_advice(result));
+}
+
+ExitCode run_sweep(const SearchOptions& options, const SweepRequest& request) {
+    SweepOutcome result;
+    {
+        const StopOnInterrupt interrupt;
+        ProgressLine line;
+        result = sweep(
+            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token());
+    }
+    write_results(options, {sweep_json(result), sweep_csv(result), sweep_text(result)});
+    return conclude(result.stopped, !result.plans.empty(), sweep_advice(result));
 }
 
 }  // namespace
@@ -196,6 +299,8 @@ void write_results(const SearchOptions& options, const SearchOutcome& result) {
 void add_search_flags(CLI::App& command, SearchOptions& options) {
     add_job_flags(command, options.job);
     add_axes(command, options);
+    add_sizes(command, options);
+    add_objectives(command, options);
     command.add_option("--fix", options.fixed, "A value that all plans share, by its key in a job file: tp=8")
         ->group("Search")
         ->type_name("KEY=VALUE")
@@ -207,7 +312,6 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
                     "default: what keeps numerics and batch, in the usual order of axes; full: all that the search "
                     "can bound")
         ->group("Search");
-    command.add_option("--objective", options.objective, "step-time or tokens-per-s-per-gpu")->group("Search");
     command.add_option("--top", options.top, "Plans to find (default 10)")->group("Search");
     command.add_flag("--exhaustive", options.exhaustive, "Bound every plan: cut no branches")->group("Search");
     command.add_option("--threads", options.threads, "Threads (default as many as the machine has)")
@@ -222,23 +326,9 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
 }
 
 ExitCode run_search(const SearchOptions& options) {
-    const SearchRequest request = search_request(options);
-    SearchOutcome result;
-    {
-        const StopOnInterrupt interrupt;
-        ProgressLine line;
-        result = search(
-            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token());
-    }
-    write_results(options, result);
-    if (result.stopped) {
-        print_warning("interrupted: the plans are the best so far");
-        return interrupted;
-    }
-    if (!result.plans.empty()) return ok;
-    print_error("no plan is feasible");
-    for (const std::string& line : search_advice(result)) print_error(line);
-    return infeasible;
+    const SweepRequest request = sweep_request(options);
+    const bool one_size = request.gpus.size() * request.batches.size() <= 1;
+    return one_size ? run_one_size(options, request.search) : run_sweep(options, request);
 }
 
 }  // namespace foreshard::cli

@@ -6,6 +6,7 @@
 
 #include "cli/exit_code.hpp"
 #include "cli/flags.hpp"
+#include "sim/spec/operating_figures.hpp"
 
 namespace foreshard::cli {
 
@@ -14,7 +15,12 @@ struct SearchOptions {
     std::map<std::string, std::string> constraints;  ///< by axis
     std::vector<std::string> fixed;                  ///< key=value
     std::string space = "default";
+    std::optional<std::string> gpus;     ///< numbers, lists and ranges, as those that follow
+    std::optional<std::string> nodes;    ///< in place of gpus
+    std::optional<std::string> batches;  ///< global batch sizes
     std::string objective = "step-time";
+    OperatingFigures operation;
+    std::optional<double> train_tokens;
     std::optional<double> max_memory_gib;
     int top = 10;
     int threads = 0;

@@ -67,6 +67,11 @@ void SearchReader::add_plan(JsonObject object, std::size_t index) {
             found.plan[key == "micro_batch_size" ? "mbs" : key == "global_batch_size" ? "gbs" : key] = text_of(value);
         }
     }
+    // Of a search over several sizes.
+    if (const auto gpus = object.optional<int>("gpus", Range::positive)) {
+        job["gpus"] = *gpus;
+        found.plan["gpus"] = std::to_string(*gpus);
+    }
     found.request = merge(base_, read_job_request(as_job(std::move(job)), fmt::format("{} plan {}", name_, index + 1)));
     if (object.has("summary")) {
         object.object("summary");

@@ -129,7 +129,12 @@ BranchYield BranchBounds::expand(int branch, const Incumbents* known) {
 bool BranchBounds::cut(int grid, std::int64_t microbatches, const Incumbents& known) {
     const MemoryFloor floor = grid_memory_floor(grid);
     const bool fits = floor.need <= in_.memory_limit;
-    if (fits && !known.rule_out(grid_floor(grid, microbatches), floor.allocated)) return false;
+    // All work lies on the pipeline's ranks, whatever its cut: their mean busy time is the same share.
+    const Picoseconds share = grid_floor(grid, microbatches);
+    const std::vector<Job>& shardings = in_.space.templates.front();
+    const bool all_keep =
+        std::all_of(shardings.begin(), shardings.end(), [this](const Job& job) { return keeps_to_step(job); });
+    if (fits && !known.rule_out(share, floor.allocated, all_keep ? share : 0)) return false;
     const std::int64_t plans = count_plans(grid, microbatches);
     yield_.pruned += plans;
     if (!fits) yield_.too_large += plans;
@@ -197,7 +202,8 @@ void BranchBounds::judge(PlanParts& parts, const FormSync& sync, PlanKey key, st
     parts.slack = cut ? Picoseconds{spent_count} : 0;
     if (computed != wanted) pipeline_.compute(parts);
     computed = wanted;
-    yield_.candidates.push_back({pipeline_.step(parts, sync, key.sharding, job.plan.skew_steps > 1), memory, key});
+    yield_.candidates.push_back({pipeline_.step(parts, sync, key.sharding, job.plan.skew_steps > 1), memory, key,
+                                 keeps_to_step(job) ? pipeline_.busy_time(parts, sync, key.sharding) : 0});
 }
 
 }  // namespace foreshard

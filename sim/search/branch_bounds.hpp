@@ -17,6 +17,7 @@ struct Candidate {
     Picoseconds step_time = 0;
     ByteCount memory = 0;  ///< allocated
     PlanKey key;
+    Picoseconds busy_time = 0;  ///< mean over GPUs
 };
 
 /// A plan that does not fit, and what it needs at least.
@@ -41,6 +42,7 @@ struct BoundInputs {
     const CostModel& cost;
     const NetworkModel& network;
     ByteCount memory_limit = 0;
+    bool busy_times = false;  ///< are wanted; else they are 0
 };
 
 /// One per thread.
@@ -81,6 +83,11 @@ private:
     void expand_grid(int grid, std::int64_t microbatches);
     void expand_form(int grid, int place, std::int64_t microbatches);
     void judge(PlanParts& parts, const FormSync& sync, PlanKey key, std::uint8_t& computed);
+
+    /// Whether the passes of a step all lie in its window, so that their sum is the busy time.
+    bool keeps_to_step(const Job& job) const {
+        return in_.busy_times && job.plan.skew_steps <= 1 && !job.plan.overlap_param_gather;
+    }
 
     const BoundInputs& in_;
     KnownCollectives network_;

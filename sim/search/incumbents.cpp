@@ -4,8 +4,8 @@
 
 namespace foreshard {
 
-void Incumbents::add(Picoseconds step_time, ByteCount memory) {
-    best_.insert(step_time);
+void Incumbents::add(Picoseconds step_time, ByteCount memory, Picoseconds busy_time) {
+    best_.insert(weights_.value(step_time, busy_time));
     if (static_cast<int>(best_.size()) > wanted_) best_.erase(std::prev(best_.end()));
     auto after = front_.upper_bound(step_time);
     if (after != front_.begin() && std::prev(after)->second <= memory) return;
@@ -17,8 +17,10 @@ void Incumbents::add(Picoseconds step_time, ByteCount memory) {
     front_[step_time] = memory;
 }
 
-bool Incumbents::rule_out(Picoseconds step_time, ByteCount memory) const {
-    if (static_cast<int>(best_.size()) < wanted_ || step_time <= *best_.rbegin()) return false;
+bool Incumbents::rule_out(Picoseconds step_time, ByteCount memory, Picoseconds busy_time) const {
+    if (static_cast<int>(best_.size()) < wanted_ || weights_.value(step_time, busy_time) <= *best_.rbegin()) {
+        return false;
+    }
     const auto after = front_.upper_bound(step_time);
     return after != front_.begin() && std::prev(after)->second <= memory;
 }

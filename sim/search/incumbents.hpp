@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "sim/search/objective.hpp"
 #include "sim/units.hpp"
 
 /// The best plans that were simulated so far, and what they rule out.
@@ -10,22 +11,23 @@ namespace foreshard {
 
 class Incumbents {
 public:
-    /// @param wanted best plans that are to be found
-    explicit Incumbents(int wanted) : wanted_(wanted) {}
+    /// @param wanted best plans that are to be found @param weights what is best
+    explicit Incumbents(int wanted, const ObjectiveWeights& weights = {}) : wanted_(wanted), weights_(weights) {}
 
-    /// A simulated plan that fits.
-    void add(Picoseconds step_time, ByteCount memory);
+    /// A simulated plan that fits. @param busy_time mean over GPUs
+    void add(Picoseconds step_time, ByteCount memory, Picoseconds busy_time = 0);
 
-    /// Whether a plan that takes at least so long and holds at least so much can neither be among the best nor belong
-    /// to the front of step time against memory.
-    bool rule_out(Picoseconds step_time, ByteCount memory) const;
+    /// Whether a plan that takes at least so long, holds at least so much and keeps GPUs busy for at least so long can
+    /// neither be among the best nor belong to the front of step time against memory.
+    bool rule_out(Picoseconds step_time, ByteCount memory, Picoseconds busy_time = 0) const;
 
     /// Step time by memory, of the plans that none beats in both: the faster, the more memory.
     const std::map<Picoseconds, ByteCount>& front() const { return front_; }
 
 private:
     int wanted_;
-    std::multiset<Picoseconds> best_;
+    ObjectiveWeights weights_;
+    std::multiset<double> best_;  ///< values of the objective
     std::map<Picoseconds, ByteCount> front_;
 };
 

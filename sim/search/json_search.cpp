@@ -1,6 +1,7 @@
 #include "sim/search/json_search.hpp"
 
 #include "sim/result/json_summary.hpp"
+#include "sim/search/json_objective.hpp"
 #include "sim/spec/job_request_fields.hpp"
 #include "sim/spec/json_specs.hpp"
 
@@ -54,14 +55,16 @@ OrderedJson plan_json(const FoundPlan& found) {
     json["plan"] = fields_json(found.plan, false);
     json["batch"] = fields_json(found.plan, true);
     json["summary"] = summary_json(found.summary);
+    add_figures(found.figures, json);
     return json;
 }
 
 }  // namespace
 
-std::string search_json(const SearchOutcome& result) {
+OrderedJson search_document(const SearchOutcome& result) {
     OrderedJson json = {{"schema", "foreshard.search"}, {"schema_version", "1.0"}};
     json["job"] = base_json(result);
+    add_objective(result, json);
     json["space"] = result.space;
     json["evaluated"] = result.evaluated;
     json["pruned"] = result.pruned;
@@ -78,7 +81,11 @@ std::string search_json(const SearchOutcome& result) {
         closest["reason"] = "memory";
         json["infeasible_plans"] = OrderedJson::array({closest});
     }
-    return json.dump(1) + "\n";
+    return json;
+}
+
+std::string search_json(const SearchOutcome& result) {
+    return search_document(result).dump(1) + "\n";
 }
 
 }  // namespace foreshard

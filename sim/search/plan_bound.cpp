@@ -65,6 +65,7 @@ Picoseconds PipelineBounds::hop(const PlanParts& parts, std::size_t stage) const
 
 void PipelineBounds::compute(const PlanParts& parts) {
     const auto ranks = static_cast<std::size_t>(parts.form->pp);
+    passes_ = 0;
     for (std::vector<Picoseconds>* all : {&head_, &work_, &until_gradient_, &slowest_send_, &gradient_, &ends_}) {
         all->assign(ranks, 0);
     }
@@ -94,6 +95,7 @@ void PipelineBounds::add_stages(const PlanParts& parts) {
             gradient_[r] = passes.gradient;
         }
         work_[r] += m * (passes.forward + passes.backward + sends);
+        passes_ += m * (passes.forward + passes.backward);
         until_gradient_[r] += m * (passes.forward + passes.gradient + sends);
         slowest_send_[r] = std::max(slowest_send_[r], sends);
         path += passes.forward + up;
@@ -120,6 +122,7 @@ void PipelineBounds::add_two_directions(const PlanParts& parts) {
         const StagePasses other = stage_passes(parts, ranks - 1 - r);
         work_[r] = parts.microbatches * std::min(one.forward + one.backward, other.forward + other.backward);
         ends_[r] = work_[r];
+        passes_ += work_[r];
     }
 }
 
@@ -154,6 +157,14 @@ Picoseconds PipelineBounds::step(const PlanParts& parts, const FormSync& sync, i
         step = std::max(step, at + of(r).finish);
     }
     return step;
+}
+
+Picoseconds PipelineBounds::busy_time(const PlanParts& parts, const FormSync& sync, int sharding) const {
+    const PipelineForm& form = *parts.form;
+    const RankSync* ranks = &sync.ranks[static_cast<std::size_t>(sharding) * form.classes.size()];
+    Picoseconds total = passes_;
+    for (const int rank_class : form.rank_class) total += ranks[rank_class].update;
+    return total / form.pp;
 }
 
 namespace {

@@ -45,6 +45,10 @@ public:
     /// The whole step, for a sharding. @param flows ranks need not wait for each other at the step's end (skew)
     Picoseconds step(const PlanParts& parts, const FormSync& sync, int sharding, bool flows) const;
 
+    /// Time in which a GPU runs passes (with their own collectives), optimizer and host, mean over the ranks, of a step
+    /// that nothing crosses.
+    Picoseconds busy_time(const PlanParts& parts, const FormSync& sync, int sharding) const;
+
 private:
     void add_stages(const PlanParts& parts);
     void add_two_directions(const PlanParts& parts);
@@ -59,6 +63,7 @@ private:
     std::vector<Picoseconds> slowest_send_;
     std::vector<Picoseconds> gradient_;  ///< of the first p stages
     std::vector<Picoseconds> ends_;
+    Picoseconds passes_ = 0;  ///< of all ranks
 };
 
 /// Most that a rank is sure to hold at a time: exact for 1F1B, GPipe and one rank where no pass is cut, and for

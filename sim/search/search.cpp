@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -37,10 +38,17 @@ double seconds_since(Clock::time_point start) {
 struct SimulatedPlan {
     PlanKey key;
     Picoseconds step_time = 0;
-    ByteCount memory = 0;  ///< allocated
-    ByteCount need = 0;    ///< and outside the allocator
+    Picoseconds busy_time = 0;  ///< mean over GPUs
+    ByteCount memory = 0;       ///< allocated
+    ByteCount need = 0;         ///< and outside the allocator
     Summary summary;
 };
+
+Picoseconds mean_busy_time(const Report& report) {
+    Picoseconds total = 0;
+    for (const RankReport& rank : report.ranks) total += busy_time(rank.account);
+    return total / static_cast<Picoseconds>(report.ranks.size());
+}
 
 bool comes_first(const Candidate& a, const Candidate& b) {
     return a.step_time != b.step_time ? a.step_time < b.step_time : a.key < b.key;
@@ -58,7 +66,8 @@ public:
           job_(resolve(space_.base)),
           cost_(job_.cluster.device, job_.software, job_.plan.precision),
           network_(job_.cluster, job_.software),
-          incumbents_(request.top) {
+          measure_(request.objective, job_),
+          incumbents_(request.top, measure_.weights()) {
         limit_ = job_.cluster.device.usable_memory;
         if (request.max_memory_gib) {
             limit_ = std::min(limit_, static_cast<ByteCount>(*request.max_memory_gib * gibi));
@@ -94,10 +103,15 @@ private:
     std::vector<SimulatedPlan> simulate(const std::vector<Candidate>& candidates);
     SimulatedPlan simulate(const Candidate& candidate) const;
     bool keep(SimulatedPlan&& plan);
+    void tell_plans();
     void finish();
-    FoundPlan found(const SimulatedPlan& plan) const { return {plan_request(space_, plan.key), plan.summary}; }
+    FoundPlan found(const SimulatedPlan& plan) const {
+        return {plan_request(space_, plan.key), plan.summary, measure_.figures(plan.step_time, plan.busy_time),
+                value(plan)};
+    }
+    double value(const SimulatedPlan& plan) const { return measure_.weights().value(plan.step_time, plan.busy_time); }
     void report(const char* phase, double done_ratio);
-    BoundInputs inputs() const { return {space_, grids_, cost_, network_, limit_}; }
+    BoundInputs inputs() const { return {space_, grids_, cost_, network_, limit_, measure_.weights().busy > 0.0}; }
 
     const SearchRequest& request_;
     const OnProgress& on_progress_;
@@ -110,6 +124,7 @@ private:
     NcclNetwork network_;
     ByteCount limit_ = 0;
     AllGridCosts grids_;
+    ObjectiveMeasure measure_;
     Incumbents incumbents_;
     std::vector<Candidate> candidates_;
     std::vector<SimulatedPlan> simulated_;
@@ -215,7 +230,7 @@ void Searcher::expand(const std::vector<int>& branches, const Incumbents* known)
         yields[i] = BranchBounds(shared).expand(branches[i], known);
         if (known != nullptr) {
             std::erase_if(yields[i].candidates,
-                          [&](const Candidate& c) { return known->rule_out(c.step_time, c.memory); });
+                          [&](const Candidate& c) { return known->rule_out(c.step_time, c.memory, c.busy_time); });
         }
         const std::lock_guard lock(mutex_);
         ++done;
@@ -244,6 +259,7 @@ SimulatedPlan Searcher::simulate(const Candidate& candidate) const {
     SimulatedPlan plan;
     plan.key = candidate.key;
     plan.step_time = e.timeline.step_time();
+    plan.busy_time = mean_busy_time(e.report);
     plan.memory = e.report.summary.peak_memory;
     plan.need = plan.memory + e.buffers.runtime_bytes();
     plan.summary = e.report.summary;
@@ -267,7 +283,7 @@ bool Searcher::keep(SimulatedPlan&& plan) {
         if (!closest_ || plan.need < closest_->need) closest_ = ClosestMiss{plan.need, plan.key};
         return false;
     }
-    incumbents_.add(plan.step_time, plan.memory);
+    incumbents_.add(plan.step_time, plan.memory, plan.busy_time);
     simulated_.push_back(std::move(plan));
     return true;
 }
@@ -281,11 +297,37 @@ void Searcher::simulate_candidates() {
         std::vector<Candidate> round;
         for (; next < candidates_.size() && round.size() < simulations_at_a_time; ++next) {
             const Candidate& candidate = candidates_[next];
-            if (!incumbents_.rule_out(candidate.step_time, candidate.memory)) round.push_back(candidate);
+            if (!incumbents_.rule_out(candidate.step_time, candidate.memory, candidate.busy_time))
+                round.push_back(candidate);
         }
         for (SimulatedPlan& plan : simulate(round)) keep(std::move(plan));
         report("simulation", static_cast<double>(next) / static_cast<double>(candidates_.size()));
     }
+}
+
+/// The front is told by step time; plans stand by the objective, which does not always follow it.
+void Searcher::tell_plans() {
+    std::sort(simulated_.begin(), simulated_.end(), [](const SimulatedPlan& a, const SimulatedPlan& b) {
+        return std::tie(a.step_time, a.memory, a.key) < std::tie(b.step_time, b.memory, b.key);
+    });
+    std::vector<std::size_t> order;
+    std::vector<bool> in_front;
+    ByteCount least = std::numeric_limits<ByteCount>::max();
+    for (const SimulatedPlan& plan : simulated_) {
+        in_front.push_back(plan.memory < least);
+        least = std::min(least, plan.memory);
+        order.push_back(order.size());
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return value(simulated_[a]) < value(simulated_[b]); });
+    std::vector<std::pair<std::size_t, std::size_t>> front;  // place by step time, place in the result
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        if (!in_front[order[i]] && static_cast<int>(i) >= request_.top) continue;
+        if (in_front[order[i]]) front.emplace_back(order[i], result_.plans.size());
+        result_.plans.push_back(found(simulated_[order[i]]));
+    }
+    std::sort(front.begin(), front.end());
+    for (const auto& [place, index] : front) result_.front.push_back(index);
 }
 
 void Searcher::finish() {
@@ -294,17 +336,10 @@ void Searcher::finish() {
     result_.space = space_.text;
     result_.threads = threads_;
     result_.memory_limit_gib = static_cast<double>(limit_) / gibi;
-    std::sort(simulated_.begin(), simulated_.end(), [](const SimulatedPlan& a, const SimulatedPlan& b) {
-        return std::tie(a.step_time, a.memory, a.key) < std::tie(b.step_time, b.memory, b.key);
-    });
-    ByteCount least = 0;
-    for (std::size_t i = 0; i < simulated_.size(); ++i) {
-        const bool in_front = i == 0 || simulated_[i].memory < least;
-        if (in_front) least = simulated_[i].memory;
-        if (!in_front && static_cast<int>(i) >= request_.top) continue;
-        if (in_front) result_.front.push_back(result_.plans.size());
-        result_.plans.push_back(found(simulated_[i]));
-    }
+    result_.objective = request_.objective.kind;
+    result_.operation = measure_.operation();
+    result_.train_tokens = request_.objective.train_tokens;
+    tell_plans();
     if (result_.plans.empty() && closest_ && !result_.stopped) {
         const SimulatedPlan plan = simulate(Candidate{0, 0, closest_->key});
         result_.closest = found(plan);

@@ -17,6 +17,8 @@ namespace foreshard {
 struct FoundPlan {
     JobRequest plan;  ///< what has to be said beyond the search's base
     Summary summary;  ///< simulated
+    PlanFigures figures;
+    double objective_value = 0.0;  ///< less is better; can be compared between sizes, for one batch
 };
 
 /// How to get a plan that fits where there is none.
@@ -29,15 +31,19 @@ struct SearchOutcome {
     JobRequest base;    ///< as asked for
     JobRequest loaded;  ///< the same with the specs themselves in place of names
     std::string space;
-    std::int64_t evaluated = 0;  ///< plans whose bounds were computed
-    std::int64_t pruned = 0;     ///< plans that were cut off with their branch
+    Objective objective = Objective::step_time;
+    OperatingFigures operation;          ///< of the cluster and as asked for
+    std::optional<double> train_tokens;  ///< as asked for
+    std::int64_t evaluated = 0;          ///< plans whose bounds were computed
+    std::int64_t pruned = 0;             ///< plans that were cut off with their branch
     std::int64_t simulated = 0;
     int threads = 0;
     double estimate_elapsed_s = 0.0;
     double elapsed_s = 0.0;
-    /// Simulated plans that fit, the fastest first: as many as were wanted, and all others of the front.
+    /// Simulated plans that fit, the best by the objective first: as many as were wanted, and all others of the front.
     std::vector<FoundPlan> plans;
-    std::vector<std::size_t> front;                  ///< of `plans`: none is faster with as little memory
+    /// Of `plans`, the fastest first: none is faster with as little memory.
+    std::vector<std::size_t> front;
     std::map<std::string, std::int64_t> infeasible;  ///< how many plans by reason: fields of the rule, or "memory"
     std::optional<FoundPlan> closest;                ///< where none fits: the one that needs least memory, simulated
     std::optional<double> closest_need_gib;          ///< allocated and outside the allocator

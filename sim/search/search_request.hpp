@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/search/objective.hpp"
 #include "sim/spec/job_request.hpp"
 
 /// What is searched: a model on a cluster, and which plans.
@@ -19,6 +20,7 @@ struct SearchRequest {
     /// By axis (see search_axes): the values that are allowed, as text ("1..8", "1f1b,zb-v"). Others: the space's own.
     std::map<std::string, std::string> constraints;
     SpaceKind space = SpaceKind::usual;
+    ObjectiveRequest objective;
     std::optional<double> max_memory_gib;  ///< less than the device has
     int top = 10;                          ///< best plans wanted
     int threads = 0;                       ///< 0: as many as the machine has

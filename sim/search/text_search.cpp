@@ -12,14 +12,14 @@ namespace foreshard {
 namespace {
 
 constexpr const char* search_columns =
-    "  {:>3} {:>4} {:>4} {:>4} {:>5} {:>3} {:>4} {:<17} {:<9} {:>4} {:>10} {:>6} {:>9}\n";
+    "  {:>3} {:>4} {:>4} {:>4} {:>5} {:>3} {:>4} {:<17} {:<9} {:>4} {:>10} {:>6} {:>9}";
 
 std::string sharding_word(const JobRequest& plan) {
     const std::string kind = plan.data_parallel.value_or("ddp");
     return kind == "ddp" ? fmt::format("{}", plan.zero.value_or(0)) : kind;
 }
 
-std::string search_row(std::size_t number, const FoundPlan& found) {
+std::string search_row(std::size_t number, const FoundPlan& found, const FigureColumns& figures) {
     const JobRequest& plan = found.plan;
     const std::string schedule =
         plan.vpp.value_or(1) > 1 ? fmt::format("{} x{}", *plan.schedule, *plan.vpp) : *plan.schedule;
@@ -29,12 +29,14 @@ std::string search_row(std::size_t number, const FoundPlan& found) {
     return fmt::format(fmt::runtime(search_columns), number, tp, cp, *plan.pp, *plan.dp, *plan.mbs,
                        plan.layout || plan.account_for_loss_in_pipeline_split ? "u" : "", schedule, *plan.recompute,
                        sharding_word(plan), milliseconds(found.summary.step_time_ms), percent(found.summary.mfu_ratio),
-                       gibibytes(found.summary.peak_memory));
+                       gibibytes(found.summary.peak_memory)) +
+           figures.cells(found.figures) + "\n";
 }
 
-std::string search_header() {
+std::string search_header(const FigureColumns& figures) {
     return fmt::format(fmt::runtime(search_columns), "", "tp", "cp", "pp", "dp", "mbs", "", "schedule", "recompute",
-                       "zero", "step", "MFU", "peak");
+                       "zero", "step", "MFU", "peak") +
+           figures.header() + "\n";
 }
 
 std::string reasons_text(const SearchOutcome& result) {
@@ -63,11 +65,12 @@ std::string search_text(const SearchOutcome& result, int top) {
     std::string text = fmt::format("{} space: {} plans bounded, {} cut off with their branch, {} simulated\n",
                                    result.space, result.evaluated, result.pruned, result.simulated);
     if (!result.plans.empty()) {
-        text += "\nbest plans\n" + search_header();
+        const FigureColumns figures(result.plans);
+        text += "\nbest plans\n" + search_header(figures);
         const std::size_t shown = std::min(result.plans.size(), static_cast<std::size_t>(top));
-        for (std::size_t i = 0; i < shown; ++i) text += search_row(i + 1, result.plans[i]);
-        text += "\nnone is faster with as little memory\n" + search_header();
-        for (const std::size_t i : result.front) text += search_row(i + 1, result.plans[i]);
+        for (std::size_t i = 0; i < shown; ++i) text += search_row(i + 1, result.plans[i], figures);
+        text += "\nnone is faster with as little memory\n" + search_header(figures);
+        for (const std::size_t i : result.front) text += search_row(i + 1, result.plans[i], figures);
         text += "\n  s: sequence parallel; cp/ep; u: embedding and loss count as layers; peak is allocated\n";
     }
     if (!result.infeasible.empty()) text += "\nplans that cannot run\n" + reasons_text(result);
@@ -97,18 +100,24 @@ std::vector<std::string> search_advice(const SearchOutcome& result) {
 }
 
 std::string search_csv(const SearchOutcome& result) {
+    return search_csv(result, FigureColumns(result.plans));
+}
+
+std::string search_csv(const SearchOutcome& result, const FigureColumns& figures) {
     std::string text =
         "tp,cp,ep,pp,dp,vpp,mbs,sp,schedule,recompute,zero,data_parallel,layout,step_time_ms,tokens_per_s_per_gpu,"
-        "mfu_ratio,bubble_ratio,peak_memory_bytes,front,flags\n";
+        "mfu_ratio,bubble_ratio,peak_memory_bytes,front,flags";
+    text += figures.csv_header() + "\n";
     for (std::size_t i = 0; i < result.plans.size(); ++i) {
         const JobRequest& plan = result.plans[i].plan;
         const Summary& s = result.plans[i].summary;
         const bool front = std::find(result.front.begin(), result.front.end(), i) != result.front.end();
-        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\"{}\",{},{},{},{},{},{},\"{}\"\n", *plan.tp, *plan.cp,
+        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\"{}\",{},{},{},{},{},{},\"{}\"", *plan.tp, *plan.cp,
                             *plan.ep, *plan.pp, *plan.dp, *plan.vpp, *plan.mbs, *plan.sp ? 1 : 0, *plan.schedule,
                             *plan.recompute, *plan.zero, *plan.data_parallel, plan.layout.value_or(""), s.step_time_ms,
                             s.tokens_per_s_per_gpu, s.mfu_ratio, s.bubble_ratio, s.peak_memory, front ? 1 : 0,
                             plan_flags(result, result.plans[i]));
+        text += figures.csv_cells(result.plans[i].figures) + "\n";
     }
     return text;
 }

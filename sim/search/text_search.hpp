@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sim/search/search.hpp"
+#include "sim/search/text_objective.hpp"
 
 /// A search as text.
 namespace foreshard {
@@ -13,6 +14,8 @@ std::string search_text(const SearchOutcome& result, int top);
 
 /// One plan a line, with units in the names of columns and the flags of each plan.
 std::string search_csv(const SearchOutcome& result);
+/// The same with these figures. @param figures columns at the end
+std::string search_csv(const SearchOutcome& result, const FigureColumns& figures);
 
 /// What is needed for a plan to fit where none does, a line each; empty where some do.
 std::vector<std::string> search_advice(const SearchOutcome& result);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/spec/kernel_table.hpp"
+#include "sim/spec/operating_figures.hpp"
 #include "sim/units.hpp"
 
 /// Devices, links and what collectives achieve on them.
@@ -87,6 +88,7 @@ struct ClusterSpec {
     std::optional<LeafTier> leaf;  ///< absent: switches never limit
     std::string fabric_id;         ///< empty: no measured fits
     std::vector<CollectiveFit> fits;
+    OperatingFigures operation;
 };
 
 }  // namespace foreshard

@@ -186,6 +186,7 @@ ClusterSpec read_cluster(const Json& value, const std::string& source, const std
     cluster.nodes = root.optional<int>("nodes", Range::positive);
     read_intra_node(root.object("intra_node"), cluster);
     if (auto link = root.optional_object("inter_node")) read_inter_node(*link, cluster);
+    if (auto operation = root.optional_object("operation")) cluster.operation = read_operation(*operation);
     root.ignore("sources");
     root.finish();
     return cluster;
@@ -243,6 +244,7 @@ OrderedJson to_json(const ClusterSpec& cluster) {
                                          {"rail_optimized", cluster.leaf->rail_optimized}};
         }
     }
+    if (cluster.operation != OperatingFigures{}) out["operation"] = to_json(cluster.operation);
     return out;
 }
 

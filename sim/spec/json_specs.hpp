@@ -20,6 +20,7 @@ std::vector<CollectiveFit> read_fabric(const Json& value, const std::string& sou
 KernelTable read_kernels(const Json& value, const std::string& source, const std::string& path = "");
 Calibration read_calibration(const Json& value, const std::string& source, const std::string& path = "");
 CollectiveFit read_collective_fit(JsonObject entry);
+OperatingFigures read_operation(JsonObject object);
 ClusterSpec read_cluster(const Json& value, const std::string& source, const std::string& path = "");
 SoftwareProfile read_software(const Json& value, const std::string& source, const std::string& path = "");
 ModelSpec read_model(const Json& value, const std::string& source, const std::string& path = "");
@@ -36,7 +37,8 @@ OrderedJson to_json(const DeviceSpec& device);
 OrderedJson to_json(const CollectiveFit& fit);
 OrderedJson to_json(const KernelTable& table);
 OrderedJson to_json(const Calibration& calibration);
-OrderedJson to_json(const ClusterSpec& cluster);  ///< with the device and the fabric inside
+OrderedJson to_json(const OperatingFigures& figures);  ///< empty where none is known
+OrderedJson to_json(const ClusterSpec& cluster);       ///< with the device and the fabric inside
 OrderedJson to_json(const SoftwareProfile& software);
 OrderedJson to_json(const ModelSpec& model);
 OrderedJson to_json(const StageTimes& times);

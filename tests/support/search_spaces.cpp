@@ -52,7 +52,7 @@ BoundedSpace bounded_space(const SearchRequest& request) {
             grids[c].emplace_back(space, static_cast<int>(c), static_cast<int>(g), cost, network);
         }
     }
-    const BoundInputs inputs{space, grids, cost, network, std::numeric_limits<ByteCount>::max()};
+    const BoundInputs inputs{space, grids, cost, network, std::numeric_limits<ByteCount>::max(), true};
     BranchBounds bounds(inputs);
     for (std::size_t b = 0; b < space.branches.size(); ++b) {
         const BranchYield yield = bounds.expand(static_cast<int>(b), nullptr);

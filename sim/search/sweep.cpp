@@ -1,0 +1,224 @@
+#include "sim/search/sweep.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <limits>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/error.hpp"
+#include "sim/search/relax.hpp"
+
+namespace foreshard {
+
+namespace {
+
+std::string size_words(std::int64_t plans, const char* what) {
+    return fmt::format("{} {} {}", plans, plans == 1 ? "plan" : "plans", what);
+}
+
+/// Why a search found no plan.
+std::string reason_of(const SearchOutcome& outcome) {
+    if (outcome.stopped) return "interrupted before a plan was found";
+    std::string reason;
+    if (outcome.closest_need_gib) {
+        reason = fmt::format("no plan fits: {:.2f} GiB of {:.2f} needed at least", *outcome.closest_need_gib,
+                             outcome.memory_limit_gib);
+    }
+    for (const auto& [fields, plans] : outcome.infeasible) {
+        if (fields == "memory") continue;
+        reason += (reason.empty() ? "" : "; ") + size_words(plans, "break a rule on ") + fields;
+    }
+    return reason.empty() ? "the space has no plan of this size" : reason;
+}
+
+class Sweeper {
+public:
+    Sweeper(const SweepRequest& request, const OnProgress& on_progress, const std::stop_token& stop)
+        : request_(request), on_progress_(on_progress), stop_(stop) {}
+
+    SweepOutcome run() {
+        const auto start = std::chrono::steady_clock::now();
+        result_.objective = request_.search.objective.kind;
+        result_.top = request_.search.top;
+        for (const int gpus : request_.gpus) {
+            for (const std::int64_t gbs : request_.batches) result_.points.push_back({gpus, gbs, {}, {}, {}});
+        }
+        for (; at_ < result_.points.size(); ++at_) search_point(result_.points[at_]);
+        if (!refused_.empty() && refused_.size() == result_.points.size()) std::rethrow_exception(refused_.front());
+        compare_sizes();
+        order_plans();
+        find_fronts();
+        relax_largest();
+        result_.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        return std::move(result_);
+    }
+
+private:
+    /// What a plan of the sweep is ordered by.
+    struct Ranked {
+        SweepPlan place;
+        double value = 0.0;
+        double ms_per_sequence = 0.0;
+        ByteCount memory = 0;
+    };
+
+    void search_point(SweepPoint& point);
+    SearchRequest request_of(const SweepPoint& point) const;
+    SearchOutcome search_alone(const SearchRequest& request);
+    void report(const SearchProgress& progress);
+    void compare_sizes();
+    void order_plans();
+    void find_fronts();
+    template <class Cost>
+    std::vector<std::size_t> front_against(const Cost& cost) const;
+    double ms_per_sequence(std::size_t i) const {
+        return result_.plan(i).summary.step_time_ms / static_cast<double>(result_.points[result_.plans[i].point].gbs);
+    }
+    void relax_largest();
+
+    const SweepRequest& request_;
+    const OnProgress& on_progress_;
+    const std::stop_token& stop_;
+    SweepOutcome result_;
+    std::size_t at_ = 0;  ///< the point that is searched
+    double done_ratio_ = 0.0;
+    std::int64_t evaluated_ = 0;
+    std::int64_t simulated_ = 0;
+    std::optional<double> best_ms_;
+    std::vector<std::exception_ptr> refused_;
+};
+
+SearchRequest Sweeper::request_of(const SweepPoint& point) const {
+    SearchRequest request = request_.search;
+    request.base.gpus = point.gpus;
+    request.base.gbs = point.gbs;
+    return request;
+}
+
+/// As search(), without looking for what to relax.
+SearchOutcome Sweeper::search_alone(const SearchRequest& request) {
+    const OnProgress pass_on = [this](const SearchProgress& progress) { report(progress); };
+    SearchOutcome outcome = search_once(request, pass_on, stop_);
+    if (!outcome.plans.empty() || outcome.stopped || request.exhaustive) return outcome;
+    SearchRequest all = request;
+    all.exhaustive = true;
+    return search_once(all, pass_on, stop_);
+}
+
+/// A size that the request does not suit is one without a plan; where it suits none, the fault is the request's.
+void Sweeper::search_point(SweepPoint& point) {
+    if (result_.stopped || stop_.stop_requested()) {
+        result_.stopped = true;
+        point.reason = "interrupted before it was searched";
+        return;
+    }
+    try {
+        point.outcome = search_alone(request_of(point));
+    } catch (const InputError& error) {
+        refused_.push_back(std::current_exception());
+        point.reason = error.what();
+        return;
+    }
+    result_.stopped = point.outcome->stopped;
+    evaluated_ += point.outcome->evaluated;
+    simulated_ += point.outcome->simulated;
+    if (!point.feasible()) {
+        point.reason = reason_of(*point.outcome);
+    } else if (const double ms = point.outcome->plans.front().summary.step_time_ms; !best_ms_ || ms < *best_ms_) {
+        best_ms_ = ms;
+    }
+}
+
+/// Bounds and simulation of a size count half each, and all sizes alike. A size without a plan is bounded twice, which
+/// must not look like a step back.
+void Sweeper::report(const SearchProgress& progress) {
+    if (!on_progress_) return;
+    const bool bounds = std::string_view(progress.phase) == "bounds";
+    const double share = bounds ? 0.5 * progress.done_ratio : 0.5 + 0.5 * progress.done_ratio;
+    done_ratio_ =
+        std::max(done_ratio_, (static_cast<double>(at_) + share) / static_cast<double>(result_.points.size()));
+    SearchProgress all{"sweep", done_ratio_, evaluated_ + progress.evaluated, simulated_ + progress.simulated,
+                       best_ms_};
+    if (progress.best_ms && (!best_ms_ || *progress.best_ms < *best_ms_)) all.best_ms = progress.best_ms;
+    on_progress_(all);
+}
+
+void Sweeper::compare_sizes() {
+    std::map<std::int64_t, double> smallest;  // by batch
+    for (SweepPoint& point : result_.points) {
+        if (!point.feasible()) continue;
+        const double speed = point.outcome->plans.front().summary.tokens_per_s_per_gpu;
+        const double reference = smallest.emplace(point.gbs, speed).first->second;
+        if (reference > 0.0) point.efficiency_ratio = speed / reference;
+    }
+}
+
+void Sweeper::order_plans() {
+    const bool by_step = result_.objective == Objective::step_time;
+    std::vector<Ranked> all;
+    for (std::size_t p = 0; p < result_.points.size(); ++p) {
+        const SweepPoint& point = result_.points[p];
+        if (!point.feasible()) continue;
+        for (std::size_t i = 0; i < point.outcome->plans.size(); ++i) {
+            const FoundPlan& found = point.outcome->plans[i];
+            const double ms = found.summary.step_time_ms / static_cast<double>(point.gbs);
+            all.push_back({{p, i}, by_step ? ms : found.objective_value, ms, found.summary.peak_memory});
+        }
+    }
+    std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
+        return std::tie(a.value, a.ms_per_sequence, a.memory, a.place.point, a.place.plan) <
+               std::tie(b.value, b.ms_per_sequence, b.memory, b.place.point, b.place.plan);
+    });
+    for (const Ranked& ranked : all) result_.plans.push_back(ranked.place);
+}
+
+/// Of all plans, those that none beats in time a token and this; the fastest first.
+template <class Cost>
+std::vector<std::size_t> Sweeper::front_against(const Cost& cost) const {
+    std::vector<std::size_t> order(result_.plans.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::tuple(ms_per_sequence(a), cost(a), a) < std::tuple(ms_per_sequence(b), cost(b), b);
+    });
+    std::vector<std::size_t> front;
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::size_t i : order) {
+        if (cost(i) < least) front.push_back(i);
+        least = std::min(least, cost(i));
+    }
+    return front;
+}
+
+void Sweeper::find_fronts() {
+    if (result_.plans.empty()) return;
+    result_.front =
+        front_against([this](std::size_t i) { return static_cast<double>(result_.plan(i).summary.peak_memory); });
+    if (!result_.plan(0).figures.cost_usd_per_million_tokens) return;
+    result_.cost_front = front_against([this](std::size_t i) {
+        return result_.plan(i).figures.cost_usd_per_million_tokens.value_or(std::numeric_limits<double>::infinity());
+    });
+}
+
+void Sweeper::relax_largest() {
+    if (!result_.plans.empty() || result_.stopped) return;
+    const auto largest = std::find_if(result_.points.rbegin(), result_.points.rend(),
+                                      [](const SweepPoint& point) { return point.outcome.has_value(); });
+    if (largest == result_.points.rend()) return;
+    largest->outcome->relaxations = relax(request_of(*largest), *largest->outcome, stop_);
+}
+
+}  // namespace
+
+SweepOutcome sweep(const SweepRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
+    if (request.search.top < 1) {
+        throw InputError("--top", "", fmt::format("{}: at least 1 plan must be wanted", request.search.top));
+    }
+    return Sweeper(request, on_progress, stop).run();
+}
+
+}  // namespace foreshard

@@ -1,0 +1,88 @@
+#include "sim/search/text_objective.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace foreshard {
+
+namespace {
+
+/// How a figure stands in a table.
+struct FigureStyle {
+    const char* key;
+    const char* title;
+    double scale;  ///< of the figure's unit to the title's
+    int digits;    ///< significant ones
+};
+
+constexpr double hours_per_day = 24.0;
+
+constexpr std::array<FigureStyle, 7> figure_styles = {{{"cost_usd_per_million_tokens", "USD/Mtok", 1.0, 4},
+                                                       {"energy_J_per_token", "J/token", 1.0, 4},
+                                                       {"power_kW", "kW", 1.0, 4},
+                                                       {"goodput_ratio", "goodput", 1.0, 4},
+                                                       {"checkpoint_interval_s", "ckpt s", 1.0, 4},
+                                                       {"time_to_train_h", "days", 1.0 / hours_per_day, 4},
+                                                       {"train_cost_usd", "USD", 1.0, 6}}};
+
+const FigureStyle& style_of(const char* key) {
+    return *std::find_if(figure_styles.begin(), figure_styles.end(),
+                         [&](const FigureStyle& style) { return std::string_view(style.key) == key; });
+}
+
+}  // namespace
+
+FigureColumns::FigureColumns(const std::vector<const PlanFigures*>& plans) {
+    find(plans);
+}
+
+FigureColumns::FigureColumns(const std::vector<FoundPlan>& plans) {
+    std::vector<const PlanFigures*> figures;
+    figures.reserve(plans.size());
+    for (const FoundPlan& plan : plans) figures.push_back(&plan.figures);
+    find(figures);
+}
+
+void FigureColumns::find(const std::vector<const PlanFigures*>& plans) {
+    visit_plan_figures([&](const char* key, auto member) {
+        const bool known =
+            std::any_of(plans.begin(), plans.end(), [&](const PlanFigures* plan) { return plan->*member; });
+        if (known) shown_.push_back({key, member});
+    });
+}
+
+std::string FigureColumns::header() const {
+    std::string text;
+    for (const Column& column : shown_) text += fmt::format(" {:>9}", style_of(column.key).title);
+    return text;
+}
+
+std::string FigureColumns::cells(const PlanFigures& figures) const {
+    std::string text;
+    for (const Column& column : shown_) {
+        const FigureStyle& style = style_of(column.key);
+        const std::optional<double>& value = figures.*column.member;
+        text += fmt::format(" {:>9}", value ? fmt::format("{:.{}g}", *value * style.scale, style.digits) : "-");
+    }
+    return text;
+}
+
+std::string FigureColumns::csv_header() const {
+    std::string text;
+    for (const Column& column : shown_) text += std::string(",") + column.key;
+    return text;
+}
+
+std::string FigureColumns::csv_cells(const PlanFigures& figures) const {
+    std::string text;
+    for (const Column& column : shown_) {
+        const std::optional<double>& value = figures.*column.member;
+        text += value ? fmt::format(",{}", *value) : ",";
+    }
+    return text;
+}
+
+}  // namespace foreshard
