@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/found_plans.hpp"
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
 #include "sim/error.hpp"
@@ -18,6 +19,7 @@
 #include "sim/search/text_search.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/request_text.hpp"
+#include "sim/stop.hpp"
 
 namespace foreshard::cli {
 
@@ -188,7 +190,20 @@ SearchRequest search_request(const SearchOptions& options) {
 void write_results(const SearchOptions& options, const SearchOutcome& result) {
     if (options.json_file) write_output(*options.json_file, search_json(result));
     if (options.csv_file) write_output(*options.csv_file, search_csv(result));
-    if (options.json_file != "-" && options.csv_file != "-") write_output("-", search_text(result, options.top));
+    const bool other_output = options.json_file == "-" || options.csv_file == "-" || options.jsonl_file == "-";
+    if (!other_output) write_output("-", search_text(result, options.top));
+}
+
+/// What is told about the best plan beside its figures.
+void explain(const SearchOptions& options, const SearchRequest& request, const std::stop_token& stop,
+             SearchOutcome& result) {
+    if (result.stopped) return;
+    try {
+        if (options.explain) result.neighbours = neighbours_of_best(request, result, stop);
+        if (options.sensitivity) result.sensitivity = sensitivity_of(request, result, stop);
+    } catch (const Stopped&) {
+        result.stopped = true;
+    }
 }
 
 }  // namespace
@@ -209,6 +224,14 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
         ->group("Search");
     command.add_option("--objective", options.objective, "step-time or tokens-per-s-per-gpu")->group("Search");
     command.add_option("--top", options.top, "Plans to find (default 10)")->group("Search");
+    command
+        .add_flag("--explain,!--no-explain", options.explain,
+                  "Simulate the neighbours of the best plan and tell why they lose (default)")
+        ->group("Search");
+    command
+        .add_flag("--sensitivity", options.sensitivity,
+                  "Search again with every figure of the hardware 0.8 and 1.25 times as large")
+        ->group("Search");
     command.add_flag("--exhaustive", options.exhaustive, "Bound every plan: cut no branches")->group("Search");
     command.add_option("--threads", options.threads, "Threads (default as many as the machine has)")
         ->group("Search")
@@ -216,6 +239,13 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
     command.add_option("--json", options.json_file, "Write foreshard.search; '-' is standard output")
         ->group("Output")
         ->type_name("FILE");
+    command
+        .add_option("--jsonl", options.jsonl_file,
+                    "Write a line of JSON for each plan as it is found; '-' is standard output")
+        ->group("Output")
+        ->type_name("FILE");
+    command.add_flag("--verbose", options.verbose, "Tell plans as they are found, on stderr (terminals: always)")
+        ->group("Output");
     command.add_option("--csv", options.csv_file, "Write the plans as CSV; '-' is standard output")
         ->group("Output")
         ->type_name("FILE");
@@ -227,12 +257,15 @@ ExitCode run_search(const SearchOptions& options) {
     {
         const StopOnInterrupt interrupt;
         ProgressLine line;
+        FoundPlanLines found(options.jsonl_file, options.verbose);
         result = search(
-            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token());
+            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token(),
+            [&](const Improvement& improvement) { found.show(improvement); });
+        explain(options, request, interrupt.token(), result);
     }
     write_results(options, result);
     if (result.stopped) {
-        print_warning("interrupted: the plans are the best so far");
+        print_warning("interrupted: plans and explanations are those so far");
         return interrupted;
     }
     if (!result.plans.empty()) return ok;
