@@ -139,8 +139,16 @@ void add_export_command(CLI::App& app, ExportOptions& options) {
     CLI::App* command = add_command(app, "export", "Write the schedule or the settings of a job for other programs.",
                                     "Examples:\n  foreshard export --format schedule-csv --model llama3-8b \\\n"
                                     "      --cluster dgx-h100 --pp 4 --schedule zb-v --gbs 16 -o zb-v.csv\n"
-                                    "  foreshard export --format megatron-args --job llama3-70b-dgx-h100-64\n");
+                                    "  foreshard export --format megatron-args --job llama3-70b-dgx-h100-64\n"
+                                    "  foreshard export --format torchtitan --search plans.json --rank 3\n");
     add_job_flags(*command, options.job);
+    command
+        ->add_option("--search", options.search_file,
+                     "Take the plan from a search (foreshard search --json), in place of --job")
+        ->group("Job")
+        ->type_name("FILE");
+    command->add_option("--rank", options.rank, "Which plan of the search, as its table counts (default 1, the best)")
+        ->group("Job");
     command
         ->add_option("--format", options.format,
                      "schedule-csv: a line per rank, a cell per action; megatron-args: "

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "cli/found_plans.hpp"
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
 #include "sim/error.hpp"
@@ -23,6 +24,7 @@
 #include "sim/search/text_sweep.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/request_text.hpp"
+#include "sim/stop.hpp"
 
 namespace foreshard::cli {
 
@@ -255,13 +257,14 @@ struct ResultTexts {
 void write_results(const SearchOptions& options, const ResultTexts& texts) {
     if (options.json_file) write_output(*options.json_file, texts.json);
     if (options.csv_file) write_output(*options.csv_file, texts.csv);
-    if (options.json_file != "-" && options.csv_file != "-") write_output("-", texts.table);
+    const bool other_output = options.json_file == "-" || options.csv_file == "-" || options.jsonl_file == "-";
+    if (!other_output) write_output("-", texts.table);
 }
 
 /// What the program says besides the result, and how it ends.
 ExitCode conclude(bool stopped, bool found, const std::vector<std::string>& advice) {
     if (stopped) {
-        print_warning("interrupted: the plans are the best so far");
+        print_warning("interrupted: plans and explanations are those so far");
         return interrupted;
     }
     if (found) return ok;
@@ -270,19 +273,42 @@ ExitCode conclude(bool stopped, bool found, const std::vector<std::string>& advi
     return infeasible;
 }
 
+/// What is told about the best plan beside its figures.
+void explain(const SearchOptions& options, const SearchRequest& request, const std::stop_token& stop,
+             SearchOutcome& result) {
+    if (result.stopped) return;
+    try {
+        if (options.explain) result.neighbours = neighbours_of_best(request, result, stop);
+        if (options.sensitivity) result.sensitivity = sensitivity_of(request, result, stop);
+    } catch (const Stopped&) {
+        result.stopped = true;
+    }
+}
+
 ExitCode run_one_size(const SearchOptions& options, const SearchRequest& request) {
     SearchOutcome result;
     {
         const StopOnInterrupt interrupt;
         ProgressLine line;
+        FoundPlanLines found(options.jsonl_file, options.verbose);
         result = search(
-            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token());
+            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token(),
+            [&](const Improvement& improvement) { found.show(improvement); });
+        explain(options, request, interrupt.token(), result);
     }
     write_results(options, {search_json(result), search_csv(result), search_text(result, options.top)});
     return conclude(result.stopped, !result.plans.empty(), search_advice(result));
 }
 
+/// What is told of one search only.
+void refuse_for_sweeps(const SearchOptions& options) {
+    const char* rule = "is told of one size: give one value of --gpus (or --nodes) and of --gbs";
+    if (options.jsonl_file) throw InputError("--jsonl", "", rule);
+    if (options.sensitivity) throw InputError("--sensitivity", "", rule);
+}
+
 ExitCode run_sweep(const SearchOptions& options, const SweepRequest& request) {
+    refuse_for_sweeps(options);
     SweepOutcome result;
     {
         const StopOnInterrupt interrupt;
@@ -313,6 +339,14 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
                     "can bound")
         ->group("Search");
     command.add_option("--top", options.top, "Plans to find (default 10)")->group("Search");
+    command
+        .add_flag("--explain,!--no-explain", options.explain,
+                  "Simulate the neighbours of the best plan and tell why they lose (default, for one size)")
+        ->group("Search");
+    command
+        .add_flag("--sensitivity", options.sensitivity,
+                  "Search again with every figure of the hardware 0.8 and 1.25 times as large")
+        ->group("Search");
     command.add_flag("--exhaustive", options.exhaustive, "Bound every plan: cut no branches")->group("Search");
     command.add_option("--threads", options.threads, "Threads (default as many as the machine has)")
         ->group("Search")
@@ -320,6 +354,13 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
     command.add_option("--json", options.json_file, "Write foreshard.search; '-' is standard output")
         ->group("Output")
         ->type_name("FILE");
+    command
+        .add_option("--jsonl", options.jsonl_file,
+                    "Write a line of JSON for each plan as it is found; '-' is standard output")
+        ->group("Output")
+        ->type_name("FILE");
+    command.add_flag("--verbose", options.verbose, "Tell plans as they are found, on stderr (terminals: always)")
+        ->group("Output");
     command.add_option("--csv", options.csv_file, "Write the plans as CSV; '-' is standard output")
         ->group("Output")
         ->type_name("FILE");

@@ -25,8 +25,12 @@ struct SearchOptions {
     int top = 10;
     int threads = 0;
     bool exhaustive = false;
+    bool explain = true;       ///< simulate the neighbours of the best plan
+    bool sensitivity = false;  ///< search again on scaled hardware
+    bool verbose = false;      ///< found plans on stderr, terminal or not
     std::optional<std::string> json_file;
     std::optional<std::string> csv_file;
+    std::optional<std::string> jsonl_file;
 };
 
 /// Declares the job flags, with lists of values for the axes of the search, and the search's own flags.

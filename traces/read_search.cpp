@@ -23,6 +23,16 @@ std::string text_of(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+/// "memory (12 plans); num_attention_heads, tp (3 plans)": the commonest first.
+std::string reasons_text(std::vector<std::pair<std::string, std::int64_t>> reasons) {
+    std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    for (const auto& [reason, count] : reasons) {
+        text += fmt::format("{}{} ({} plan{})", text.empty() ? "" : "; ", reason, count, count == 1 ? "" : "s");
+    }
+    return text;
+}
+
 class SearchReader {
 public:
     SearchReader(const Json& json, std::string name)
@@ -40,6 +50,8 @@ public:
         if (root_.has("job")) base_ = read_job_request(as_job(root_.at("job")), name_ + " /job");
         for (const JsonObject& plan : root_.objects("plans")) add_plan(plan, result_.plans.size());
         read_infeasible();
+        if (root_.has("infeasible_cells")) read_cells();
+        if (root_.has("neighbours")) read_neighbours();
         find_pareto();
         return std::move(result_);
     }
@@ -47,6 +59,8 @@ public:
 private:
     void add_plan(JsonObject object, std::size_t index);
     void read_infeasible();
+    void read_cells();
+    void read_neighbours();
     void find_pareto();
 
     JsonObject root_;
@@ -93,6 +107,45 @@ void SearchReader::read_infeasible() {
     for (JsonObject& plan : root_.objects("infeasible_plans")) {
         plan.required<std::string>("reason");
         add_plan(plan, result_.plans.size());
+    }
+}
+
+void SearchReader::read_cells() {
+    for (JsonObject& cell : root_.objects("infeasible_cells")) {
+        RefusedDegrees refused;
+        refused.tp = cell.required<int>("tp", Range::positive);
+        refused.pp = cell.required<int>("pp", Range::positive);
+        JsonObject counts = cell.object("reasons");
+        std::vector<std::pair<std::string, std::int64_t>> reasons;
+        for (const std::string& reason : counts.unknown_keys()) {
+            reasons.emplace_back(reason, counts.required<std::int64_t>(reason, Range::not_negative));
+        }
+        refused.reason = reasons_text(std::move(reasons));
+        result_.refused.push_back(std::move(refused));
+    }
+}
+
+void SearchReader::read_neighbours() {
+    for (JsonObject& entry : root_.objects("neighbours")) {
+        SearchNeighbour neighbour;
+        neighbour.axis = entry.required<std::string>("axis");
+        neighbour.from = entry.required<std::string>("from");
+        neighbour.to = entry.required<std::string>("to");
+        for (JsonObject& change : entry.objects("follows")) {
+            const auto name = change.required<std::string>("name");
+            neighbour.follows.push_back(name + " " + change.required<std::string>("to"));
+        }
+        neighbour.runs = entry.required<bool>("runs");
+        neighbour.reason = entry.optional<std::string>("reason").value_or("");
+        neighbour.missing_bytes = entry.optional<double>("missing_bytes", Range::not_negative);
+        const auto figures = [&](const char* key) {
+            if (!entry.has(key)) return std::map<std::string, double>{};
+            entry.object(key);  // must be an object
+            return figures_of(entry.at(key));
+        };
+        neighbour.step_ms = figures("step_difference_ms");
+        neighbour.peak_bytes = figures("peak_memory_difference_bytes");
+        result_.neighbours.push_back(std::move(neighbour));
     }
 }
 

@@ -28,6 +28,20 @@ struct RefusedDegrees {
     std::string reason;
 };
 
+/// A plan that differs from the best one in one axis.
+struct SearchNeighbour {
+    std::string axis;
+    std::string from;
+    std::string to;
+    std::vector<std::string> follows;  ///< what changed with it: "dp 16"
+    bool runs = true;
+    std::string reason;  ///< why it does not run: the rule, or "memory"
+    std::map<std::string, double>
+        step_ms;  ///< its step minus the best one's by term, and "total"; empty: not simulated
+    std::map<std::string, double> peak_bytes;  ///< the same of its peak memory
+    std::optional<double> missing_bytes;
+};
+
 struct ReadSearch {
     std::string name;  ///< of the file
     std::string space;
@@ -39,7 +53,8 @@ struct ReadSearch {
     std::optional<double> elapsed_s;
     std::vector<SearchPlan> plans;                   ///< best first, then those that are listed as infeasible
     std::map<std::string, std::int64_t> infeasible;  ///< reason: how many plans
-    std::vector<RefusedDegrees> refused;             ///< of a search in the window; files do not say it
+    std::vector<RefusedDegrees> refused;             ///< with the commonest reason first
+    std::vector<SearchNeighbour> neighbours;         ///< of the best plan
     std::vector<std::size_t>
         pareto;  ///< of the plans that fit, those that none beats in throughput and peak memory; by memory
 };

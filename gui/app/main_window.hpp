@@ -147,6 +147,7 @@ private:
     void updateSubject();
     void onSearchProgress(const SearchProgress& progress);
     void onPlansFound();
+    void onPlansStreamed();
     void addSearch(ReadSearch search, const QString& source);
     void openSearchPlan(int plan);
     void chooseSearchFile();

@@ -50,7 +50,12 @@ void MainWindow::connectSearch() {
     connect(&searcher_, &SearchRunner::busyChanged, &panel, &SearchPanel::setSearching);
     connect(&searcher_, &SearchRunner::busyChanged, this, &MainWindow::updateBusy);
     connect(&searcher_, &SearchRunner::progressed, this, &MainWindow::onSearchProgress);
+    connect(&searcher_, &SearchRunner::streamed, this, &MainWindow::onPlansStreamed);
     connect(&searcher_, &SearchRunner::found, this, &MainWindow::onPlansFound);
+    connect(views_.plans, &PlansView::settingsCopied, this,
+            [this](const QString& note) { hoverLabel_->setText(note); });
+    connect(views_.plans, &PlansView::settingsRefused, this,
+            [this](const QString& reason) { report(MessageBar::Severity::error, reason); });
 }
 
 const Job* MainWindow::editedJob() const {
@@ -84,6 +89,15 @@ void MainWindow::updateSubject() {
 
 void MainWindow::onSearchProgress(const SearchProgress& progress) {
     views_.plans->panel().setProgress(progress.done_ratio, progressText(progress));
+}
+
+/// Plans as they come; the file of an earlier search is no longer what is shown.
+void MainWindow::onPlansStreamed() {
+    std::optional<ReadSearch> soFar = searcher_.takeSoFar();
+    if (!soFar) return;
+    searches_.clear();
+    foundText_.clear();
+    views_.plans->setSearch(std::move(soFar));
 }
 
 /// The plans that were shown stay when a search cannot begin.

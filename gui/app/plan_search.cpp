@@ -11,6 +11,7 @@
 #include "sim/search/space.hpp"
 #include "sim/search/text_search.hpp"
 #include "sim/spec/request_text.hpp"
+#include "sim/stop.hpp"
 
 namespace foreshard::gui {
 
@@ -39,9 +40,11 @@ Degrees degreesOf(const FoundPlan& found) {
     return {found.plan.tp.value_or(1), found.plan.pp.value_or(1)};
 }
 
-/// The fastest of all plans is the fastest of its degrees; one that is only on the front need not be.
+/// The fastest of all plans is the fastest of its degrees; one that is only on the front need not be. What cannot run
+/// is known too.
 std::set<Degrees> known(const FoundPlans& found) {
     std::set<Degrees> degrees;
+    for (const InfeasibleCell& cell : found.result.infeasible_cells) degrees.emplace(cell.tp, cell.pp);
     const auto count = std::min(found.result.plans.size(), static_cast<std::size_t>(found.request.top));
     for (std::size_t i = 0; i < count; ++i) degrees.insert(degreesOf(found.result.plans[i]));
     return degrees;
@@ -53,18 +56,6 @@ SearchRequest onlyOf(const SearchRequest& request, const Degrees& degrees) {
     only.constraints["pp"] = std::to_string(degrees.second);
     only.top = 1;
     return only;
-}
-
-std::string reasonsText(const std::map<std::string, std::int64_t>& reasons) {
-    std::vector<std::pair<std::int64_t, std::string>> order;
-    order.reserve(reasons.size());
-    for (const auto& [reason, count] : reasons) order.emplace_back(-count, reason);
-    std::sort(order.begin(), order.end());
-    std::string text;
-    for (const auto& [count, reason] : order) {
-        text += fmt::format("{}{} ({} plans)", text.empty() ? "" : "; ", reason, -count);
-    }
-    return text.empty() ? "no plan of the space has these degrees" : text;
 }
 
 /// Bounds tell what fits nowhere. Only the others are searched.
@@ -82,7 +73,7 @@ void add(const SearchOutcome& cell, const Degrees& degrees, FoundPlans& found) {
     if (!cell.plans.empty()) {
         found.result.plans.push_back(cell.plans.front());
     } else {
-        found.shown.refused.push_back({degrees.first, degrees.second, reasonsText(cell.infeasible)});
+        found.result.infeasible_cells.push_back({degrees.first, degrees.second, cell.infeasible});
     }
 }
 
@@ -106,10 +97,18 @@ void order(SearchOutcome& result) {
 
 /// The text is the structure's only source: what is saved is what is shown.
 void writeOut(FoundPlans& found) {
-    std::vector<RefusedDegrees> refused = std::move(found.shown.refused);
     found.text = search_json(found.result);
     found.shown = parse_search(search_name, found.text);
-    found.shown.refused = std::move(refused);
+}
+
+/// Left out where the search is ended meanwhile.
+void explain(SearchOutcome& result, const SearchRequest& request, const std::stop_token& stop) {
+    if (result.stopped) return;
+    try {
+        result.neighbours = neighbours_of_best(request, result, stop);
+    } catch (const Stopped&) {
+        result.stopped = true;
+    }
 }
 
 template <class Work>
@@ -145,11 +144,35 @@ void fillMap(FoundPlans& found, const OnProgress& onProgress, const std::stop_to
 
 }  // namespace
 
-FoundPlans findPlans(const SearchRequest& request, const OnProgress& onProgress, const std::stop_token& stop) {
+PlansSoFar::PlansSoFar(const SearchRequest& request) : top_(request.top) {
+    result_.base = request.base;
+    result_.loaded = with_specs(request.base);
+}
+
+void PlansSoFar::add(const Improvement& improvement) {
+    result_.evaluated = improvement.evaluated;
+    result_.simulated = improvement.simulated;
+    result_.plans.push_back(improvement.found);
+    order(result_);
+    const std::set<std::size_t> front(result_.front.begin(), result_.front.end());
+    std::vector<FoundPlan> kept;
+    for (std::size_t i = 0; i < result_.plans.size(); ++i) {
+        if (i < static_cast<std::size_t>(top_) || front.contains(i)) kept.push_back(std::move(result_.plans[i]));
+    }
+    result_.plans = std::move(kept);
+}
+
+ReadSearch PlansSoFar::shown() const {
+    return parse_search(search_name, search_json(result_));
+}
+
+FoundPlans findPlans(const SearchRequest& request, const OnProgress& onProgress, const std::stop_token& stop,
+                     const OnImprovement& onImprovement) {
     FoundPlans found;
     found.request = request;
     guarded(found, [&] {
-        found.result = search(request, onProgress, stop);
+        found.result = search(request, onProgress, stop, onImprovement);
+        explain(found.result, request, stop);
         writeOut(found);
         found.advice = search_advice(found.result);
     });

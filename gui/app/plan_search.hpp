@@ -23,8 +23,22 @@ struct FoundPlans {
     std::string error;
 };
 
+/// The plans of a search that is running: as many of the fastest as are wanted, and the front.
+class PlansSoFar {
+public:
+    /// @throws InputError
+    explicit PlansSoFar(const SearchRequest& request);
+    void add(const Improvement& improvement);
+    ReadSearch shown() const;  ///< as views read it from files
+
+private:
+    int top_;
+    SearchOutcome result_;
+};
+
 /// Bad input is a value. One that was stopped has what was found so far.
-FoundPlans findPlans(const SearchRequest& request, const OnProgress& onProgress, const std::stop_token& stop);
+FoundPlans findPlans(const SearchRequest& request, const OnProgress& onProgress, const std::stop_token& stop,
+                     const OnImprovement& onImprovement = {});
 
 /// Adds the fastest plan of every TP x PP in the space that has none among the best, or why it has none that fits.
 /// Stopped early, the rest is left out. Precondition: `found` is of findPlans, without an error.

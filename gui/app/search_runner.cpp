@@ -35,7 +35,43 @@ SearchRunner::Result SearchRunner::work(const Item& item, const std::stop_token&
     const std::stop_callback dropped(stop, [&ending] { ending.request_stop(); });
     const OnProgress onProgress = [&](const SearchProgress& progress) { hear(item.number, progress); };
     return {item.number, item.toMap ? withMap(*item.toMap, onProgress, ending.get_token())
-                                    : findPlans(item.request, onProgress, ending.get_token())};
+                                    : searched(item, onProgress, ending.get_token())};
+}
+
+FoundPlans SearchRunner::searched(const Item& item, const OnProgress& onProgress, const std::stop_token& stop) {
+    std::optional<PlansSoFar> plans;
+    return findPlans(item.request, onProgress, stop, [&](const Improvement& improvement) {
+        if (!plans) plans.emplace(item.request);
+        plans->add(improvement);
+        hearPlans(item.number, *plans);
+    });
+}
+
+/// What comes too fast is left out: the end says it.
+void SearchRunner::hearPlans(int number, const PlansSoFar& plans) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - toldPlans_ < plans_ms) return;
+    toldPlans_ = now;
+    ReadSearch shown = plans.shown();
+    const std::lock_guard lock(mutex_);
+    const bool waiting = heardPlans_.has_value();
+    heardPlans_.emplace(number, std::move(shown));
+    if (!waiting) QMetaObject::invokeMethod(this, &SearchRunner::tellPlans, Qt::QueuedConnection);
+}
+
+void SearchRunner::tellPlans() {
+    std::optional<std::pair<int, ReadSearch>> heard;
+    {
+        const std::lock_guard lock(mutex_);
+        heard = std::exchange(heardPlans_, std::nullopt);
+    }
+    if (!heard || heard->first != newest_ || !busy_ || ending_.stop_requested()) return;
+    soFar_ = std::move(heard->second);
+    emit streamed();
+}
+
+std::optional<ReadSearch> SearchRunner::takeSoFar() {
+    return std::exchange(soFar_, std::nullopt);
 }
 
 /// What comes too fast is left out: the next one says more.

@@ -28,11 +28,15 @@ public:
     bool busy() const { return busy_; }
     /// The newest search's plans, once after each found().
     std::optional<FoundPlans> take();
+    /// The running search's plans so far, once after each streamed().
+    std::optional<ReadSearch> takeSoFar();
 
 signals:
     void busyChanged(bool busy);
     /// At most every `progress_ms`.
     void progressed(const foreshard::SearchProgress& progress);
+    /// Plans were found; at most every `plans_ms`.
+    void streamed();
     /// The best plans, and later those with the map; or an error.
     void found();
 
@@ -48,7 +52,11 @@ private:
         FoundPlans found;
     };
     static constexpr std::chrono::milliseconds progress_ms{50};
+    static constexpr std::chrono::milliseconds plans_ms{200};
 
+    FoundPlans searched(const Item& item, const OnProgress& onProgress, const std::stop_token& stop);
+    void hearPlans(int number, const PlansSoFar& plans);  ///< on the worker's thread
+    void tellPlans();
     Result work(const Item& item, const std::stop_token& stop);
     void hear(int number, const SearchProgress& progress);  ///< on threads of the search
     void tell();
@@ -59,10 +67,13 @@ private:
     bool busy_ = false;
     std::stop_source ending_;
     std::optional<FoundPlans> found_;
+    std::optional<ReadSearch> soFar_;
+    std::chrono::steady_clock::time_point toldPlans_;  ///< the worker's
 
     std::mutex mutex_;  ///< of what follows, up to the worker
     std::optional<std::pair<int, SearchProgress>> heard_;
     std::chrono::steady_clock::time_point told_;
+    std::optional<std::pair<int, ReadSearch>> heardPlans_;
 
     WorkerThread<Item, Result> worker_;  ///< last: it uses all of the above
 };

@@ -1,5 +1,8 @@
 #include "gui/plans/plans_view.hpp"
 
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPainter>
@@ -12,6 +15,7 @@
 #include "gui/charts/draw.hpp"
 #include "gui/charts/table_view.hpp"
 #include "gui/plans/heat_map.hpp"
+#include "gui/plans/neighbour_table.hpp"
 #include "gui/plans/plan_filter.hpp"
 #include "gui/plans/plan_table.hpp"
 #include "gui/plans/search_panel.hpp"
@@ -50,10 +54,36 @@ PlansView::PlansView(QWidget* parent) : QWidget(parent) {
         map_->update();
         emit planChosen(row);
     });
+    neighbours_ = new TableView("What plans next to the best one gain and lose");
     reasons_ = new TableView("Why plans cannot run");
+    buildMenu();
     buildCharts();
     buildLayout();
     setTheme(theme_);
+}
+
+/// Of the chosen plan: a click with the right button chooses too.
+void PlansView::buildMenu() {
+    const auto addAction = [this](const QString& text, auto act) {
+        auto* action = new QAction(text, table_);
+        connect(action, &QAction::triggered, this, [this, act] {
+            if (search_ && chosen_ >= 0) act();
+        });
+        table_->addAction(action);
+    };
+    addAction("&Open as a run", [this] { activate(chosen_); });
+    for (const SettingsFormat format :
+         {SettingsFormat::foreshard, SettingsFormat::megatron, SettingsFormat::torchtitan}) {
+        addAction(QString("Copy %1").arg(settingsName(format)), [this, format] { copySettings(format); });
+    }
+    table_->setContextMenuPolicy(Qt::ActionsContextMenu);
+}
+
+void PlansView::copySettings(SettingsFormat format) {
+    const PlanSettings settings = settingsOf(search_->plans[static_cast<std::size_t>(chosen_)], format);
+    if (!settings.refused.isEmpty()) return emit settingsRefused(settings.refused);
+    QApplication::clipboard()->setText(settings.text);
+    emit settingsCopied(QString("%1 of plan %2 copied").arg(settingsName(format)).arg(chosen_ + 1));
 }
 
 void PlansView::buildCharts() {
@@ -103,6 +133,7 @@ void PlansView::buildLayout() {
     column->addWidget(filterMessage_);
     column->addWidget(table_);
     tables->addTab(plans, "&Plans");
+    tables->addTab(neighbours_, "&Why not");
     tables->addTab(reasons_, "&Refused");
     chartTabs_ = new QTabWidget;
     chartTabs_->addTab(scatter_, "Throughput against &memory");
@@ -165,6 +196,7 @@ void PlansView::setSearch(std::optional<ReadSearch> search) {
     chosen_ = -1;
     shown_.clear();
     table_->setTable(search_ ? planTable(*search_) : Table{});
+    neighbours_->setTable(search_ ? neighbourTable(*search_) : Table{});
     reasons_->setTable(search_ ? reasonsTable(*search_) : Table{});
     QString text = search_ ? searchSentence(*search_) : QString(plans_hint);
     const QString common = search_ ? commonSettings(*search_) : QString();
@@ -205,6 +237,7 @@ void PlansView::setTheme(ThemeKind kind) {
     theme_ = kind;
     applyTheme(*this, theme(kind));
     table_->setTheme(kind);
+    neighbours_->setTheme(kind);
     reasons_->setTheme(kind);
     panel_->setTheme(kind);
     scatter_->update();

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gui/plans/pareto_painter.hpp"
+#include "gui/plans/plan_settings.hpp"
 #include "gui/theme.hpp"
 #include "traces/read_search.hpp"
 
@@ -21,7 +22,7 @@ class SearchPanel;
 class TableView;
 
 /// A search to run, and what it found: a table to sort and filter, throughput against memory with the front of plans
-/// that nothing beats in both, a map of TP x PP, and why plans were refused.
+/// that nothing beats in both, a map of TP x PP, why the best plan's neighbours lose, and why plans were refused.
 class PlansView : public QWidget {
     Q_OBJECT
 
@@ -44,6 +45,9 @@ signals:
     void planChosen(int plan);
     /// Double-click or Return on a plan that can run: index into the search's plans.
     void planActivated(int plan);
+    void settingsCopied(const QString& note);
+    /// Why another program cannot run the plan.
+    void settingsRefused(const QString& reason);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -53,6 +57,8 @@ private:
     void activate(int plan);
     void paintScatter(QPainter& painter, const QRect& area) const;
     void buildCharts();
+    void buildMenu();
+    void copySettings(SettingsFormat format);
     void buildLayout();
 
     std::optional<ReadSearch> search_;
@@ -64,6 +70,7 @@ private:
     QLineEdit* filter_ = nullptr;
     QLabel* filterMessage_ = nullptr;
     TableView* table_ = nullptr;
+    TableView* neighbours_ = nullptr;
     TableView* reasons_ = nullptr;
     ChartWidget* scatter_ = nullptr;
     ChartWidget* map_ = nullptr;

@@ -25,6 +25,7 @@ void BranchBounds::begin(int branch) {
     branch_ = branch;
     tables_.clear();
     yield_ = {};
+    yield_.branch = branch;
     yield_.forbidden.assign(in_.space.rules.size(), 0);
 }
 
@@ -121,9 +122,25 @@ BranchYield BranchBounds::expand(int branch, const Incumbents* known) {
         const int grid = static_cast<int>(g);
         const std::int64_t m = in_.space.microbatches(self, cell.grids[g]);
         if (m <= 0 || !in_.space.forbids.contains(m)) continue;
+        const GridYield before = counted();
         if (known == nullptr || !cut(grid, m, *known)) expand_grid(grid, m);
+        note_grid(grid, before);
     }
     return std::move(yield_);
+}
+
+/// Counts of the branch so far.
+GridYield BranchBounds::counted() const {
+    return {0, yield_.evaluated + yield_.pruned - yield_.too_large, yield_.too_large, yield_.forbidden};
+}
+
+void BranchBounds::note_grid(int grid, const GridYield& before) {
+    GridYield now = counted();
+    now.grid = grid;
+    now.open -= before.open;
+    now.too_large -= before.too_large;
+    for (std::size_t rule = 0; rule < now.forbidden.size(); ++rule) now.forbidden[rule] -= before.forbidden[rule];
+    yield_.grids.push_back(std::move(now));
 }
 
 bool BranchBounds::cut(int grid, std::int64_t microbatches, const Incumbents& known) {

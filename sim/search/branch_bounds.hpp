@@ -26,7 +26,17 @@ struct ClosestMiss {
     PlanKey key;
 };
 
+/// Of the plans of one grid of a branch.
+struct GridYield {
+    int grid = 0;
+    std::int64_t open = 0;                ///< may run, as far as bounds tell
+    std::int64_t too_large = 0;           ///< do not fit into memory
+    std::vector<std::int64_t> forbidden;  ///< by rule, as Space::rules
+};
+
 struct BranchYield {
+    int branch = -1;
+    std::vector<GridYield> grids;
     std::vector<Candidate> candidates;
     std::int64_t evaluated = 0;
     std::int64_t pruned = 0;
@@ -79,6 +89,8 @@ private:
     };
     MemoryFloor grid_memory_floor(int grid) const;
     bool cut(int grid, std::int64_t microbatches, const Incumbents& known);
+    void note_grid(int grid, const GridYield& before);
+    GridYield counted() const;
     std::int64_t count_plans(int grid, std::int64_t microbatches) const;
     void expand_grid(int grid, std::int64_t microbatches);
     void expand_form(int grid, int place, std::int64_t microbatches);

@@ -1,26 +1,13 @@
 #include "sim/search/json_search.hpp"
 
-#include "sim/result/json_summary.hpp"
 #include "sim/search/json_objective.hpp"
+#include "sim/search/json_plan.hpp"
 #include "sim/spec/job_request_fields.hpp"
 #include "sim/spec/json_specs.hpp"
 
 namespace foreshard {
 
 namespace {
-
-OrderedJson fields_json(const JobRequest& request, bool batch) {
-    OrderedJson json = OrderedJson::object();
-    const auto add = [&](const char* name, auto member) {
-        if (request.*member) json[name] = *(request.*member);
-    };
-    if (batch) {
-        visit_batch_fields(add);
-    } else {
-        visit_plan_fields(add);
-    }
-    return json;
-}
 
 /// Names of the catalogue stay names; files are written out, since a name would lead elsewhere from another folder.
 template <class Spec>
@@ -44,18 +31,9 @@ OrderedJson base_json(const SearchOutcome& result) {
         if (loaded.*member) changes[name] = *(loaded.*member);
     });
     if (!changes.empty()) json["model_changes"] = changes;
-    json["batch"] = fields_json(loaded, true);
-    const OrderedJson plan = fields_json(loaded, false);
+    json["batch"] = batch_fields_json(loaded);
+    const OrderedJson plan = plan_fields_json(loaded);
     if (!plan.empty()) json["plan"] = plan;
-    return json;
-}
-
-OrderedJson plan_json(const FoundPlan& found) {
-    OrderedJson json = OrderedJson::object();
-    json["plan"] = fields_json(found.plan, false);
-    json["batch"] = fields_json(found.plan, true);
-    json["summary"] = summary_json(found.summary);
-    add_figures(found.figures, json);
     return json;
 }
 
@@ -73,19 +51,29 @@ OrderedJson search_document(const SearchOutcome& result) {
     json["estimate_elapsed_s"] = result.estimate_elapsed_s;
     json["elapsed_s"] = result.elapsed_s;
     json["plans"] = OrderedJson::array();
-    for (const FoundPlan& found : result.plans) json["plans"].push_back(plan_json(found));
+    for (const FoundPlan& found : result.plans) json["plans"].push_back(found_plan_json(found));
     json["infeasible"] = OrderedJson::object();
     for (const auto& [reason, count] : result.infeasible) json["infeasible"][reason] = count;
     if (result.closest) {
-        OrderedJson closest = plan_json(*result.closest);
+        OrderedJson closest = found_plan_json(*result.closest);
         closest["reason"] = "memory";
         json["infeasible_plans"] = OrderedJson::array({closest});
     }
+    if (!result.infeasible_cells.empty()) json["infeasible_cells"] = cells_json(result.infeasible_cells);
+    if (!result.neighbours.empty()) json["neighbours"] = neighbours_json(result.neighbours);
+    if (!result.sensitivity.empty()) json["sensitivity"] = sensitivity_json(result.sensitivity);
     return json;
 }
 
 std::string search_json(const SearchOutcome& result) {
     return search_document(result).dump(1) + "\n";
+}
+
+std::string improvement_json(const Improvement& improvement) {
+    OrderedJson json = {
+        {"simulated", improvement.simulated}, {"fastest", improvement.fastest}, {"on_front", improvement.on_front}};
+    json.update(found_plan_json(improvement.found));
+    return json.dump() + "\n";
 }
 
 }  // namespace foreshard

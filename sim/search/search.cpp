@@ -56,13 +56,16 @@ bool comes_first(const Candidate& a, const Candidate& b) {
 
 class Searcher {
 public:
-    Searcher(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop)
+    Searcher(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
+             const OnImprovement& on_improvement)
         : request_(request),
           on_progress_(on_progress),
+          on_improvement_(on_improvement),
           stop_(stop),
           threads_(request.threads > 0 ? request.threads
                                        : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U))),
           space_(make_space(request)),
+          tally_(space_),
           job_(resolve(space_.base)),
           cost_(job_.cluster.device, job_.software, job_.plan.precision),
           network_(job_.cluster, job_.software),
@@ -83,6 +86,7 @@ public:
     SearchOutcome run() {
         try {
             compute_bounds();
+            bounded_ = true;
             simulate_candidates();
         } catch (const Stopped&) {
             result_.stopped = true;
@@ -104,6 +108,7 @@ private:
     SimulatedPlan simulate(const Candidate& candidate) const;
     bool keep(SimulatedPlan&& plan);
     void tell_plans();
+    void tell(const SimulatedPlan& plan) const;
     void finish();
     FoundPlan found(const SimulatedPlan& plan) const {
         return {plan_request(space_, plan.key), plan.summary, measure_.figures(plan.step_time, plan.busy_time),
@@ -115,10 +120,13 @@ private:
 
     const SearchRequest& request_;
     const OnProgress& on_progress_;
+    const OnImprovement& on_improvement_;
     const std::stop_token& stop_;
     Clock::time_point start_ = Clock::now();
     int threads_;
     Space space_;
+    CellTally tally_;
+    bool bounded_ = false;  ///< all plans, or their branch
     Job job_;
     CalibratedCost cost_;
     NcclNetwork network_;
@@ -240,6 +248,7 @@ void Searcher::expand(const std::vector<int>& branches, const Incumbents* known)
 }
 
 void Searcher::take(BranchYield&& yield) {
+    tally_.add(yield);
     result_.evaluated += yield.evaluated;
     result_.pruned += yield.pruned;
     if (yield.too_large > 0) result_.infeasible[memory_reason] += yield.too_large;
@@ -275,14 +284,26 @@ std::vector<SimulatedPlan> Searcher::simulate(const std::vector<Candidate>& cand
     return plans;
 }
 
+/// A plan that is about to be one of the incumbents.
+void Searcher::tell(const SimulatedPlan& plan) const {
+    if (!on_improvement_ || incumbents_.rule_out(plan.step_time, plan.memory, plan.busy_time)) return;
+    const std::map<Picoseconds, ByteCount>& front = incumbents_.front();
+    const auto slower = front.upper_bound(plan.step_time);
+    const bool fastest = front.empty() || plan.step_time < front.begin()->first;
+    const bool on_front = slower == front.begin() || std::prev(slower)->second > plan.memory;
+    on_improvement_({found(plan), fastest, on_front, result_.evaluated, result_.simulated});
+}
+
 /// False when the plan does not fit.
 bool Searcher::keep(SimulatedPlan&& plan) {
     ++result_.simulated;
     if (plan.need > limit_) {
         ++result_.infeasible[memory_reason];
+        tally_.does_not_fit(plan.key);
         if (!closest_ || plan.need < closest_->need) closest_ = ClosestMiss{plan.need, plan.key};
         return false;
     }
+    tell(plan);
     incumbents_.add(plan.step_time, plan.memory, plan.busy_time);
     simulated_.push_back(std::move(plan));
     return true;
@@ -336,6 +357,7 @@ void Searcher::finish() {
     result_.space = space_.text;
     result_.threads = threads_;
     result_.memory_limit_gib = static_cast<double>(limit_) / gibi;
+    if (bounded_) result_.infeasible_cells = tally_.infeasible();
     result_.objective = request_.objective.kind;
     result_.operation = measure_.operation();
     result_.train_tokens = request_.objective.train_tokens;
@@ -350,13 +372,15 @@ void Searcher::finish() {
 
 }  // namespace
 
-SearchOutcome search_once(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
-    return Searcher(request, on_progress, stop).run();
+SearchOutcome search_once(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
+                          const OnImprovement& on_improvement) {
+    return Searcher(request, on_progress, stop, on_improvement).run();
 }
 
-SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
+SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
+                     const OnImprovement& on_improvement) {
     if (request.top < 1) throw InputError("--top", "", fmt::format("{}: at least 1 plan must be wanted", request.top));
-    SearchOutcome result = search_once(request, on_progress, stop);
+    SearchOutcome result = search_once(request, on_progress, stop, on_improvement);
     if (!result.plans.empty() || result.stopped) return result;
     if (!request.exhaustive) {
         // What comes closest may be in a branch that was cut.
@@ -369,7 +393,7 @@ SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress
 }
 
 SearchOutcome bound_plans(const SearchRequest& request) {
-    return Searcher(request, {}, {}).bounds_only();
+    return Searcher(request, {}, {}, {}).bounds_only();
 }
 
 }  // namespace foreshard

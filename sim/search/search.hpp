@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "sim/result/report.hpp"
+#include "sim/search/cell_tally.hpp"
+#include "sim/search/neighbours.hpp"
 #include "sim/search/search_request.hpp"
+#include "sim/search/sensitivity.hpp"
 
 /// The best plans for a model on a cluster. Bounds order the plans, the engine decides.
 namespace foreshard {
@@ -50,6 +53,10 @@ struct SearchOutcome {
     double memory_limit_gib = 0.0;
     std::vector<Relaxation> relaxations;  ///< where none fits
     bool stopped = false;                 ///< the search was ended early: the plans are the best so far
+    /// TP x PP of which no plan can run; empty where the search was stopped before all bounds were known.
+    std::vector<InfeasibleCell> infeasible_cells;
+    std::vector<Neighbour> neighbours;     ///< of the best plan; empty unless asked for (see neighbours_of_best)
+    std::vector<Sensitivity> sensitivity;  ///< empty unless asked for (see sensitivity_of)
 };
 
 struct SearchProgress {
@@ -61,12 +68,23 @@ struct SearchProgress {
 };
 using OnProgress = std::function<void(const SearchProgress&)>;
 
+/// A plan that was simulated, fits, and is among the best or on the front of all simulated so far.
+struct Improvement {
+    FoundPlan found;
+    bool fastest = false;        ///< of all so far
+    bool on_front = false;       ///< none so far is as fast with as little memory
+    std::int64_t evaluated = 0;  ///< plans so far
+    std::int64_t simulated = 0;  ///< with this one
+};
+using OnImprovement = std::function<void(const Improvement&)>;
+
 /// The result does not depend on the number of threads, but for times. Exact in its space: the best plans and the front
 /// are those of simulating every plan.
 /// @param on_progress called from one thread at a time @param stop ends the search early, with what is known
+/// @param on_improvement called on the caller's thread, in an order that does not depend on the number of threads
 /// @throws InputError
-SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress = {},
-                     const std::stop_token& stop = {});
+SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress = {}, const std::stop_token& stop = {},
+                     const OnImprovement& on_improvement = {});
 
 /// The same without simulating: only what is counted and how long it took.
 SearchOutcome bound_plans(const SearchRequest& request);

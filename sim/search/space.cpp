@@ -22,7 +22,7 @@ class SpaceMaker {
 public:
     explicit SpaceMaker(const SearchRequest& request) : axes_(request) {
         refuse_unsearched(request.base);
-        space_.base = loaded(request.base);
+        space_.base = with_specs(request.base);
         base_ = resolve(neutral());
     }
 
@@ -34,18 +34,6 @@ public:
     }
 
 private:
-    /// Names are looked up once.
-    static JobRequest loaded(JobRequest base) {
-        if (!base.model || !base.cluster || !base.gpus || !base.gbs) {
-            throw InputError("search", "", "--model, --cluster, --gpus and --gbs are required");
-        }
-        if (const auto* name = std::get_if<std::string>(&*base.model)) base.model = load_model(*name);
-        if (const auto* name = std::get_if<std::string>(&*base.cluster)) base.cluster = load_cluster(*name);
-        if (!base.software) base.software = "megatron-core-te";
-        if (const auto* name = std::get_if<std::string>(&*base.software)) base.software = load_software(*name);
-        return base;
-    }
-
     JobRequest neutral() const {
         JobRequest request = space_.base;
         request.tp = request.cp = request.ep = request.pp = request.vpp = 1;
@@ -147,7 +135,7 @@ void SpaceMaker::add_cell(int tp, int cp, int ep, int etp) {
             cell.sp.push_back(sp);
             continue;
         }
-        for (const Grid& grid : cell.grids) space_.infeasible[rule->fields] += plans_of(grid);
+        for (const Grid& grid : cell.grids) space_.refuse(tp, grid.pp, rule->fields, plans_of(grid));
     }
     if (cell.sp.empty()) return;
     space_.cells.push_back(std::move(cell));
@@ -165,7 +153,7 @@ void SpaceMaker::add_grid(Cell& cell, int pp) {
     const std::int64_t gpus = *space_.base.gpus;
     if (gpus % model_ranks != 0) {
         if (axes_.named("tp", cell.tp) || axes_.named("cp", cell.cp) || axes_.named("pp", pp)) {
-            ++space_.infeasible["gpus, dp, tp, pp, cp"];
+            space_.refuse(cell.tp, pp, "gpus, dp, tp, pp, cp", 1);
         }
         return;
     }
@@ -173,7 +161,7 @@ void SpaceMaker::add_grid(Cell& cell, int pp) {
     if (!axes_.allows("dp", grid.dp)) return;
     grid.forms = forms_of(pp);
     if (grid.forms.empty()) {
-        ++space_.infeasible["num_layers, pp, vpp"];
+        space_.refuse(cell.tp, pp, "num_layers, pp, vpp", 1);
         return;
     }
     Job job = base_;
@@ -187,7 +175,7 @@ void SpaceMaker::add_grid(Cell& cell, int pp) {
     job.plan.layout = to_string(even_layout(job.model.num_layers, pp));
     const std::string broken = broken_fields(job);
     if (!broken.empty()) {
-        space_.infeasible[broken] += plans_of(grid);
+        space_.refuse(cell.tp, pp, broken, plans_of(grid));
         return;
     }
     cell.grids.push_back(std::move(grid));
@@ -200,8 +188,8 @@ void SpaceMaker::add_branches(int cell) {
         const std::int64_t per_replica = *space_.base.gbs / grid.dp;
         for (const std::int64_t mbs : axes_.micro_batches(per_replica)) {
             if (per_replica % mbs != 0) {
-                space_.infeasible["global_batch_size, micro_batch_size, dp"] +=
-                    plans_of(grid) * static_cast<std::int64_t>(here.sp.size());
+                space_.refuse(here.tp, grid.pp, "global_batch_size, micro_batch_size, dp",
+                              plans_of(grid) * static_cast<std::int64_t>(here.sp.size()));
                 continue;
             }
             sizes.push_back(mbs);
@@ -240,6 +228,11 @@ void SpaceMaker::allow(std::int64_t microbatches) {
 
 }  // namespace
 
+void Space::refuse(int tp, int pp, const std::string& fields, std::int64_t plans) {
+    infeasible[fields] += plans;
+    refused[{tp, pp}][fields] += plans;
+}
+
 int Space::broken_rule(int form, int sharding, std::int64_t microbatches) const {
     const std::size_t at = static_cast<std::size_t>(form) * shardings.size() + static_cast<std::size_t>(sharding);
     return forbids.at(microbatches).at(at);
@@ -250,8 +243,30 @@ std::int64_t Space::microbatches(const Branch& branch, const Grid& grid) const {
     return *base.gbs % step == 0 ? *base.gbs / step : 0;
 }
 
+JobRequest with_specs(JobRequest base) {
+    if (!base.model || !base.cluster || !base.gpus || !base.gbs) {
+        throw InputError("search", "", "--model, --cluster, --gpus and --gbs are required");
+    }
+    if (const auto* name = std::get_if<std::string>(&*base.model)) base.model = load_model(*name);
+    if (const auto* name = std::get_if<std::string>(&*base.cluster)) base.cluster = load_cluster(*name);
+    if (!base.software) base.software = "megatron-core-te";
+    if (const auto* name = std::get_if<std::string>(&*base.software)) base.software = load_software(*name);
+    return base;
+}
+
 Space make_space(const SearchRequest& request) {
     return SpaceMaker(request).make();
+}
+
+void set_form(const PipelineForm& form, JobRequest& plan) {
+    plan.vpp = form.vpp;
+    plan.schedule = std::string(to_string(form.schedule));
+    plan.layout.reset();
+    plan.account_for_embedding_in_pipeline_split.reset();
+    plan.account_for_loss_in_pipeline_split.reset();
+    if (!form.layout.empty()) plan.layout = form.layout;
+    if (form.ends_in_split) plan.account_for_embedding_in_pipeline_split = true;
+    if (form.ends_in_split) plan.account_for_loss_in_pipeline_split = true;
 }
 
 JobRequest plan_request(const Space& space, const PlanKey& key) {
@@ -267,16 +282,12 @@ JobRequest plan_request(const Space& space, const PlanKey& key) {
     if (cell.etp > 0) plan.etp = cell.etp;
     plan.pp = grid.pp;
     plan.dp = grid.dp;
-    plan.vpp = form.vpp;
-    plan.schedule = std::string(to_string(form.schedule));
     plan.mbs = branch.mbs;
     plan.sp = branch.sp;
     plan.recompute = std::string(to_string(space.recompute[static_cast<std::size_t>(key.recompute)]));
     plan.zero = sharding.zero;
     plan.data_parallel = std::string(to_string(sharding.kind));
-    if (!form.layout.empty()) plan.layout = form.layout;
-    if (form.ends_in_split) plan.account_for_embedding_in_pipeline_split = true;
-    if (form.ends_in_split) plan.account_for_loss_in_pipeline_split = true;
+    set_form(form, plan);
     return plan;
 }
 

@@ -94,6 +94,8 @@ struct Space {
     std::vector<std::vector<Job>> templates;  ///< [form][sharding]: defaults resolved, degrees to be set
     /// Plans that a rule of check(job) forbids, by the fields of the rule.
     std::map<std::string, std::int64_t> infeasible;
+    std::map<std::pair<int, int>, std::map<std::string, std::int64_t>> refused;  ///< the same by TP and PP
+    void refuse(int tp, int pp, const std::string& fields, std::int64_t plans);
 
     /// The rule that forbids the form with the sharding and so many micro-batches: an index of `rules`; 0: none.
     int broken_rule(int form, int sharding, std::int64_t microbatches) const;
@@ -103,8 +105,15 @@ struct Space {
     std::int64_t microbatches(const Branch& branch, const Grid& grid) const;
 };
 
+/// The request with the specs themselves in place of names, so that they are looked up once.
+/// @throws InputError where model, cluster, GPUs or batch are not given
+JobRequest with_specs(JobRequest base);
+
 /// @throws InputError for malformed or contradictory constraints, and for what the search does not cover
 Space make_space(const SearchRequest& request);
+
+/// Schedule, chunks and layers of stages of a plan, in place of those that it has.
+void set_form(const PipelineForm& form, JobRequest& plan);
 
 /// What has to be said beyond the space's base to get the plan; with every axis given.
 JobRequest plan_request(const Space& space, const PlanKey& key);

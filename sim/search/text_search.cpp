@@ -73,6 +73,7 @@ std::string search_text(const SearchOutcome& result, int top) {
         for (const std::size_t i : result.front) text += search_row(i + 1, result.plans[i], figures);
         text += "\n  s: sequence parallel; cp/ep; u: embedding and loss count as layers; peak is allocated\n";
     }
+    text += neighbours_text(result) + sensitivity_text(result);
     if (!result.infeasible.empty()) text += "\nplans that cannot run\n" + reasons_text(result);
     if (!result.plans.empty()) {
         text += fmt::format("\nthe best one\n  foreshard simulate {}\n", plan_flags(result, result.plans.front()));

@@ -12,6 +12,16 @@ namespace foreshard {
 /// @param top rows of the first table
 std::string search_text(const SearchOutcome& result, int top);
 
+/// What each neighbour of the best plan gains and loses, or why it cannot run; rounded so that a row's accounts sum to
+/// the difference of its step. Empty without neighbours.
+std::string neighbours_text(const SearchOutcome& result);
+
+/// The best step on scaled hardware, a line per figure and scale. Empty where it was not asked for.
+std::string sensitivity_text(const SearchOutcome& result);
+
+/// "best so far 812.4 ms, 61.20 GiB: --tp 8 ...": a plan as it is found.
+std::string improvement_text(const Improvement& improvement);
+
 /// One plan a line, with units in the names of columns and the flags of each plan.
 std::string search_csv(const SearchOutcome& result);
 /// The same with these figures. @param figures columns at the end

@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -33,6 +35,56 @@ TEST_F(SearchProgram, PrintsPlansThatSimulateAgrees) {
     const nlohmann::json search = nlohmann::json::parse(run(std::string(small) + "--tp 1..2 --top 3 --json -").out);
     EXPECT_EQ(search.at("plans").at(0).at("summary"), report.at("summary"));
     EXPECT_EQ(search.at("plans").at(0).at("summary").at("fits"), true);
+}
+
+TEST_F(SearchProgram, TellsWhyNeighboursLose) {
+    const Outcome found = run(std::string(small) + "--tp 1..2 --cp 1 --top 1");
+    EXPECT_EQ(found.code, 0) << found.err;
+    EXPECT_THAT(found.out, HasSubstr("why not"));
+    EXPECT_THAT(found.out, HasSubstr("recompute none -> full"));
+    EXPECT_THAT(run(std::string(small) + "--tp 1..2 --cp 1 --top 1 --no-explain").out, Not(HasSubstr("why not")));
+    const Outcome sensitive = run(std::string(small) + "--tp 1..2 --cp 1 --top 1 --no-explain --sensitivity");
+    EXPECT_THAT(sensitive.out, HasSubstr("memory bandwidth     x0.8"));
+}
+
+TEST_F(SearchProgram, WritesPlansAsTheyAreFound) {
+    const Outcome lines = run(std::string(small) + "--tp 1..2 --top 3 --jsonl - --json plans.json --verbose");
+    EXPECT_EQ(lines.code, 0) << lines.err;
+    EXPECT_THAT(lines.err, HasSubstr("best so far"));
+    std::istringstream in(lines.out);
+    nlohmann::json fastest;
+    for (std::string line; std::getline(in, line);) {
+        const nlohmann::json plan = nlohmann::json::parse(line);
+        if (plan.at("fastest") == true) fastest = plan.at("summary");
+    }
+    const nlohmann::json search = nlohmann::json::parse(foreshard::test::read_file(folder_ / "plans.json"));
+    EXPECT_EQ(fastest, search.at("plans").at(0).at("summary"));
+    EXPECT_EQ(run(std::string(small) + "--jsonl missing/plans.jsonl").code, 2);
+}
+
+/// A plan of a search is exported as its flags are.
+TEST_F(SearchProgram, ItsPlansAreExported) {
+    const Outcome found = run(std::string(small) + "--tp 1..2 --schedule 1f1b --top 3 --json plans.json --csv -");
+    EXPECT_EQ(found.code, 0) << found.err;
+    std::istringstream rows(found.out);
+    std::string row;
+    for (int i = 0; i < 3; ++i) std::getline(rows, row);  // the head, the first, the second
+    const std::size_t flags = row.rfind("\"--model");
+    ASSERT_NE(flags, std::string::npos) << row;
+    const std::string second = row.substr(flags + 1, row.size() - flags - 2);
+    const Outcome by_rank = run("export --search plans.json --rank 2 --format megatron-args");
+    EXPECT_EQ(by_rank.code, 0) << by_rank.err;
+    EXPECT_EQ(by_rank.out, run("export --format megatron-args " + second).out);
+    EXPECT_EQ(run("export --search plans.json --format torchtitan --precision bf16").code, 0);
+    const auto refused = [&](const std::string& arguments, const std::string& reason) {
+        const Outcome outcome = run("export --format megatron-args " + arguments);
+        EXPECT_EQ(outcome.code, 2) << arguments;
+        EXPECT_THAT(outcome.err, HasSubstr(reason));
+    };
+    refused("--search plans.json --rank 0", "has plans 1 to ");
+    refused("--search plans.json --rank 99", "99: plans.json has plans 1 to ");
+    refused("--search plans.json --job gpt-tiny-pp4", "the plan comes from one of them");
+    refused("--job gpt-tiny-pp4 --rank 2", "give --search too");
 }
 
 TEST_F(SearchProgram, TakesListsRangesAndFixedValues) {

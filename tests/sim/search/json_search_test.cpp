@@ -62,6 +62,59 @@ TEST(SearchJson, NamesThePlanThatComesClosest) {
     EXPECT_EQ(read.plans.front().infeasible, "memory");
 }
 
+TEST(SearchJson, KeepsItsSchemaWithExplanations) {
+    SearchRequest request = tiny_search();
+    request.constraints = {{"cp", "1"}, {"mbs", "1,2"}};
+    SearchOutcome result = search(request);
+    result.neighbours = neighbours_of_best(request, result);
+    result.sensitivity = sensitivity_of(request, result);
+    const nlohmann::json json = nlohmann::json::parse(search_json(result));
+    EXPECT_EQ(test::violations("search", json), "");
+    EXPECT_EQ(json.at("neighbours").size(), result.neighbours.size());
+    for (const nlohmann::json& neighbour : json.at("neighbours")) {
+        if (!neighbour.contains("step_difference_ms")) continue;
+        double sum = 0.0;
+        for (const auto& [term, value] : neighbour.at("step_difference_ms").items()) {
+            if (term != "total") sum += value.get<double>();
+        }
+        EXPECT_NEAR(sum, neighbour.at("step_difference_ms").at("total").get<double>(), 1e-9);
+    }
+    EXPECT_EQ(json.at("sensitivity").size(), result.sensitivity.size());
+    EXPECT_NE(sensitivity_text(result).find("memory bandwidth"), std::string::npos);
+}
+
+/// Degrees of which no plan can run come back with their reasons.
+TEST(SearchJson, TellsWhereNothingCanRun) {
+    const SearchOutcome written = search(tiny_search());
+    const ReadSearch read = parse_search("search.json", search_json(written));
+    ASSERT_FALSE(written.infeasible_cells.empty());
+    ASSERT_EQ(read.refused.size(), written.infeasible_cells.size());
+    for (std::size_t i = 0; i < read.refused.size(); ++i) {
+        EXPECT_EQ(read.refused[i].tp, written.infeasible_cells[i].tp);
+        EXPECT_EQ(read.refused[i].pp, written.infeasible_cells[i].pp);
+        for (const auto& [reason, count] : written.infeasible_cells[i].reasons) {
+            EXPECT_NE(read.refused[i].reason.find(reason + " (" + std::to_string(count) + " plan"), std::string::npos);
+        }
+    }
+}
+
+TEST(SearchJson, AnImprovementIsALine) {
+    std::vector<std::string> lines;
+    const SearchOutcome result = search(
+        tiny_search(), {}, {}, [&](const Improvement& improvement) { lines.push_back(improvement_json(improvement)); });
+    ASSERT_FALSE(lines.empty());
+    const nlohmann::json whole = nlohmann::json::parse(search_json(result));
+    std::size_t found = 0;
+    for (const std::string& line : lines) {
+        EXPECT_EQ(line.find('\n'), line.size() - 1);
+        const nlohmann::json plan = nlohmann::json::parse(line);
+        for (const nlohmann::json& best : whole.at("plans")) {
+            found += best.at("plan") == plan.at("plan") && best.at("summary") == plan.at("summary") ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(found, result.plans.size());
+}
+
 TEST(SearchText, TellsBestFrontAndReasons) {
     SearchRequest request = tiny_search();
     const SearchOutcome result = search(request);

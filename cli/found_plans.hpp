@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sim/search/search.hpp"
+
+namespace foreshard::cli {
+
+/// Plans of a search as they are found: lines of JSON in a file, and lines for people on stderr.
+class FoundPlanLines {
+public:
+    /// @param file "-": standard output @param verbose on stderr also where it is no terminal
+    /// @throws InputError when the file cannot be written
+    FoundPlanLines(const std::optional<std::string>& file, bool verbose);
+
+    /// Every line is written at once, so that others can read along. @throws InputError when it cannot be written
+    void show(const Improvement& improvement);
+
+private:
+    struct Close {
+        void operator()(std::FILE* file) const;
+    };
+
+    std::string name_;
+    std::unique_ptr<std::FILE, Close> file_;  ///< null: none is wanted
+    bool terminal_;
+    bool told_;
+};
+
+}  // namespace foreshard::cli
