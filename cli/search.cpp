@@ -14,6 +14,7 @@
 #include "sim/error.hpp"
 #include "sim/result/text_format.hpp"
 #include "sim/search/json_search.hpp"
+#include "sim/search/number_set.hpp"
 #include "sim/search/search.hpp"
 #include "sim/search/text_search.hpp"
 #include "sim/spec/catalogue.hpp"
@@ -23,37 +24,39 @@ namespace foreshard::cli {
 
 namespace {
 
-/// Gives way to a list of values.
-std::string names_of_removed(CLI::App& command, const std::string& flag) {
+/// Of a flag that gives way to a list of values, and of what turns it off.
+struct RemovedNames {
+    std::string on;
+    std::string off;
+};
+
+RemovedNames names_of_removed(CLI::App& command, const std::string& flag) {
     CLI::Option* option = command.get_option(flag);
-    std::string names;
+    RemovedNames names;
     for (const std::string& name : option->get_lnames()) {
-        if (name.starts_with("no-")) continue;
-        names += (names.empty() ? "--" : ",--") + name;
+        std::string& list = name.starts_with("no-") ? names.off : names.on;
+        list += (list.empty() ? "--" : ",--") + name;
     }
     command.remove_option(option);
     return names;
 }
 
-std::string with_dashes(std::string name) {
-    for (char& c : name) c = c == '_' ? '-' : c;
-    return "--" + name;
-}
-
 void add_axes(CLI::App& command, SearchOptions& options) {
     for (const SearchAxis& axis : search_axes()) {
-        const std::string names = names_of_removed(command, with_dashes(axis.name));
+        const RemovedNames names = names_of_removed(command, axis_flag(axis.name));
         const auto store = [&options, name = axis.name](const std::string& text) {
             options.constraints[name] = text.empty() ? "on" : text;
         };
-        CLI::Option* option = command.add_option_function<std::string>(names, store, axis.help);
+        CLI::Option* option = command.add_option_function<std::string>(names.on, store, axis.help);
         option->group("Axes of the search")->type_name("VALUES");
-        if (axis.name == "sp") option->expected(0, 1);
+        if (names.off.empty()) continue;
+        option->expected(0, 1);
+        command
+            .add_flag_callback(
+                names.off, [&options, name = axis.name] { options.constraints[name] = "off"; },
+                axis_flag(axis.name) + " off")
+            ->group("Axes of the search");
     }
-    command
-        .add_flag_callback(
-            "--no-sp,--no-sequence-parallel", [&options] { options.constraints["sp"] = "off"; }, "--sp off")
-        ->group("Axes of the search");
 }
 
 std::atomic<bool> interrupt_asked{false};
@@ -129,12 +132,12 @@ bool is_axis(const std::string& name) {
     return false;
 }
 
-/// A job file's own plan is what the search varies.
+/// A job file's own plan is what the search varies, but for what it keeps.
 void drop_axes(SearchRequest& request) {
     std::string dropped;
     for (const SearchAxis& axis : search_axes()) {
         const std::string value = request_value(request.base, axis.name);
-        if (value.empty()) continue;
+        if (value.empty() || axis.kept) continue;
         dropped += fmt::format("{}{} {}", dropped.empty() ? "" : ", ", axis.name, value);
         request.base = with_value(std::move(request.base), axis.name, "");
     }
@@ -158,6 +161,24 @@ void fix(const std::string& text, SearchRequest& request) {
     }
 }
 
+/// All GPUs of so many nodes of the cluster.
+void take_nodes(const SearchOptions& options, JobRequest& base) {
+    if (!options.nodes) return;
+    if (!base.cluster) throw InputError("--nodes", "", "needs --cluster, which says how many GPUs a node has");
+    const auto* name = std::get_if<std::string>(&*base.cluster);
+    const int per_node = (name != nullptr ? load_cluster(*name) : std::get<ClusterSpec>(*base.cluster)).gpus_per_node;
+    if (*options.nodes < 1 || *options.nodes > 1'000'000) {
+        throw InputError("--nodes", "", fmt::format("{} is out of range: at least 1", *options.nodes));
+    }
+    const int gpus = *options.nodes * per_node;
+    if (options.job.request.gpus && *options.job.request.gpus != gpus) {
+        throw InputError("--nodes", "",
+                         fmt::format("{} nodes of {} GPUs have {}, but --gpus is {}: leave one of them out",
+                                     *options.nodes, per_node, gpus, *options.job.request.gpus));
+    }
+    base.gpus = gpus;
+}
+
 SearchRequest search_request(const SearchOptions& options) {
     if (options.objective != "step-time" && options.objective != "tokens-per-s-per-gpu") {
         throw InputError("--objective", "",
@@ -174,6 +195,7 @@ SearchRequest search_request(const SearchOptions& options) {
     SearchRequest request;
     const JobRequest file = options.job.job_file ? load_job_request(*options.job.job_file) : JobRequest{};
     request.base = merge(file, options.job.request);
+    take_nodes(options, request.base);
     drop_axes(request);
     request.constraints = options.constraints;
     for (const std::string& text : options.fixed) fix(text, request);
@@ -182,6 +204,7 @@ SearchRequest search_request(const SearchOptions& options) {
     request.top = options.top;
     request.threads = options.threads;
     request.exhaustive = options.exhaustive;
+    request.relax = !options.no_relax;
     return request;
 }
 
@@ -210,6 +233,9 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
     command.add_option("--objective", options.objective, "step-time or tokens-per-s-per-gpu")->group("Search");
     command.add_option("--top", options.top, "Plans to find (default 10)")->group("Search");
     command.add_flag("--exhaustive", options.exhaustive, "Bound every plan: cut no branches")->group("Search");
+    command.add_flag("--no-relax", options.no_relax, "Where nothing fits, do not look for what makes room")
+        ->group("Search");
+    command.add_option("--nodes", options.nodes, "Nodes to use, in place of --gpus")->group("Search");
     command.add_option("--threads", options.threads, "Threads (default as many as the machine has)")
         ->group("Search")
         ->check(CLI::Range(1, 4096));

@@ -19,6 +19,8 @@ struct SearchOptions {
     int top = 10;
     int threads = 0;
     bool exhaustive = false;
+    bool no_relax = false;
+    std::optional<int> nodes;
     std::optional<std::string> json_file;
     std::optional<std::string> csv_file;
 };

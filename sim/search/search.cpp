@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/cost/calibrated.hpp"
-#include "sim/cost/nccl_network.hpp"
 #include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
 #include "sim/prefixes.hpp"
@@ -56,8 +54,7 @@ public:
                                        : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U))),
           space_(make_space(request)),
           job_(resolve(space_.base)),
-          cost_(job_.cluster.device, job_.software, job_.plan.precision),
-          network_(job_.cluster, job_.software),
+          costs_(space_),
           incumbents_(request.top) {
         limit_ = job_.cluster.device.usable_memory;
         if (request.max_memory_gib) {
@@ -66,7 +63,11 @@ public:
     }
 
     SearchOutcome bounds_only() {
-        compute_bounds();
+        try {
+            compute_bounds();
+        } catch (const Stopped&) {
+            result_.stopped = true;
+        }
         result_.elapsed_s = seconds_since(start_);
         return std::move(result_);
     }
@@ -97,7 +98,7 @@ private:
     void finish();
     FoundPlan found(const SimulatedPlan& plan) const { return {plan_request(space_, plan.key), plan.summary}; }
     void report(const char* phase, double done_ratio);
-    BoundInputs inputs() const { return {space_, grids_, cost_, network_, limit_}; }
+    BoundInputs inputs() const { return {space_, grids_, costs_, limit_}; }
 
     const SearchRequest& request_;
     const OnProgress& on_progress_;
@@ -106,8 +107,7 @@ private:
     int threads_;
     Space space_;
     Job job_;
-    CalibratedCost cost_;
-    NcclNetwork network_;
+    SpaceCosts costs_;
     ByteCount limit_ = 0;
     AllGridCosts grids_;
     Incumbents incumbents_;
@@ -136,7 +136,8 @@ void Searcher::compute_grids() {
     std::vector<std::optional<GridCosts>> costs(all.size());
     parallel_for(threads_, all.size(), [&](std::size_t i, int) {
         check_stop(stop_);
-        costs[i].emplace(space_, all[i].first, all[i].second, cost_, network_);
+        const Cell& cell = space_.cells[static_cast<std::size_t>(all[i].first)];
+        costs[i].emplace(space_, all[i].first, all[i].second, costs_.of(cell.precision), costs_.tasks());
     });
     for (std::size_t i = 0; i < all.size(); ++i) {
         grids_[static_cast<std::size_t>(all[i].first)].push_back(std::move(*costs[i]));
@@ -329,12 +330,13 @@ SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress
         all.exhaustive = true;
         result = search_once(all, on_progress, stop);
     }
-    if (!result.stopped) result.relaxations = relax(request, result, stop);
+    result.sought_relaxations = !result.stopped && request.relax;
+    if (result.sought_relaxations) result.relaxations = relax(request, result, stop);
     return result;
 }
 
-SearchOutcome bound_plans(const SearchRequest& request) {
-    return Searcher(request, {}, {}).bounds_only();
+SearchOutcome bound_plans(const SearchRequest& request, const std::stop_token& stop) {
+    return Searcher(request, {}, stop).bounds_only();
 }
 
 }  // namespace foreshard
