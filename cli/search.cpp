@@ -17,6 +17,7 @@
 #include "sim/result/text_format.hpp"
 #include "sim/search/json_search.hpp"
 #include "sim/search/json_sweep.hpp"
+#include "sim/search/number_set.hpp"
 #include "sim/search/search.hpp"
 #include "sim/search/sizes.hpp"
 #include "sim/search/sweep.hpp"
@@ -30,37 +31,39 @@ namespace foreshard::cli {
 
 namespace {
 
-/// Gives way to a list of values.
-std::string names_of_removed(CLI::App& command, const std::string& flag) {
+/// Of a flag that gives way to a list of values, and of what turns it off.
+struct RemovedNames {
+    std::string on;
+    std::string off;
+};
+
+RemovedNames names_of_removed(CLI::App& command, const std::string& flag) {
     CLI::Option* option = command.get_option(flag);
-    std::string names;
+    RemovedNames names;
     for (const std::string& name : option->get_lnames()) {
-        if (name.starts_with("no-")) continue;
-        names += (names.empty() ? "--" : ",--") + name;
+        std::string& list = name.starts_with("no-") ? names.off : names.on;
+        list += (list.empty() ? "--" : ",--") + name;
     }
     command.remove_option(option);
     return names;
 }
 
-std::string with_dashes(std::string name) {
-    for (char& c : name) c = c == '_' ? '-' : c;
-    return "--" + name;
-}
-
 void add_axes(CLI::App& command, SearchOptions& options) {
     for (const SearchAxis& axis : search_axes()) {
-        const std::string names = names_of_removed(command, with_dashes(axis.name));
+        const RemovedNames names = names_of_removed(command, axis_flag(axis.name));
         const auto store = [&options, name = axis.name](const std::string& text) {
             options.constraints[name] = text.empty() ? "on" : text;
         };
-        CLI::Option* option = command.add_option_function<std::string>(names, store, axis.help);
+        CLI::Option* option = command.add_option_function<std::string>(names.on, store, axis.help);
         option->group("Axes of the search")->type_name("VALUES");
-        if (axis.name == "sp") option->expected(0, 1);
+        if (names.off.empty()) continue;
+        option->expected(0, 1);
+        command
+            .add_flag_callback(
+                names.off, [&options, name = axis.name] { options.constraints[name] = "off"; },
+                axis_flag(axis.name) + " off")
+            ->group("Axes of the search");
     }
-    command
-        .add_flag_callback(
-            "--no-sp,--no-sequence-parallel", [&options] { options.constraints["sp"] = "off"; }, "--sp off")
-        ->group("Axes of the search");
 }
 
 /// Flags of one job's size give way to several sizes.
@@ -163,12 +166,12 @@ bool is_axis(const std::string& name) {
     return false;
 }
 
-/// A job file's own plan is what the search varies.
+/// A job file's own plan is what the search varies, but for what it keeps.
 void drop_axes(SearchRequest& request) {
     std::string dropped;
     for (const SearchAxis& axis : search_axes()) {
         const std::string value = request_value(request.base, axis.name);
-        if (value.empty()) continue;
+        if (value.empty() || axis.kept) continue;
         dropped += fmt::format("{}{} {}", dropped.empty() ? "" : ", ", axis.name, value);
         request.base = with_value(std::move(request.base), axis.name, "");
     }
@@ -220,6 +223,7 @@ SearchRequest search_request(const SearchOptions& options) {
     request.threads = options.threads;
     request.exhaustive = options.exhaustive;
     request.objective = objective_request(options);
+    request.relax = !options.no_relax;
     return request;
 }
 
@@ -348,6 +352,8 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
                   "Search again with every figure of the hardware 0.8 and 1.25 times as large")
         ->group("Search");
     command.add_flag("--exhaustive", options.exhaustive, "Bound every plan: cut no branches")->group("Search");
+    command.add_flag("--no-relax", options.no_relax, "Where nothing fits, do not look for what makes room")
+        ->group("Search");
     command.add_option("--threads", options.threads, "Threads (default as many as the machine has)")
         ->group("Search")
         ->check(CLI::Range(1, 4096));

@@ -28,6 +28,7 @@ struct SearchOptions {
     bool explain = true;       ///< simulate the neighbours of the best plan
     bool sensitivity = false;  ///< search again on scaled hardware
     bool verbose = false;      ///< found plans on stderr, terminal or not
+    bool no_relax = false;
     std::optional<std::string> json_file;
     std::optional<std::string> csv_file;
     std::optional<std::string> jsonl_file;

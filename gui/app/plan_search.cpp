@@ -62,7 +62,7 @@ SearchRequest onlyOf(const SearchRequest& request, const Degrees& degrees) {
 SearchOutcome searchOf(const SearchRequest& only, const std::stop_token& stop) {
     SearchRequest all = only;
     all.exhaustive = true;
-    SearchOutcome bounds = bound_plans(all);
+    SearchOutcome bounds = bound_plans(all, stop);
     const auto too_large = bounds.infeasible.find("memory");
     const std::int64_t misses = too_large == bounds.infeasible.end() ? 0 : too_large->second;
     return misses == bounds.evaluated ? bounds : search(only, {}, stop);

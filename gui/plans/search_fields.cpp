@@ -23,13 +23,13 @@ constexpr std::array freed_details = {"layout",
                                       "num_layers_per_virtual_pipeline_stage",
                                       "placement",
                                       "mesh",
-                                      "recompute_method",
-                                      "recompute_num_layers",
                                       "use_distributed_optimizer"};
 
 std::vector<std::string> freedNames() {
     std::vector<std::string> names(freed_details.begin(), freed_details.end());
-    for (const SearchAxis& axis : search_axes()) names.push_back(axis.name);
+    for (const SearchAxis& axis : search_axes()) {
+        if (!axis.kept) names.push_back(axis.name);
+    }
     return names;
 }
 
@@ -61,7 +61,17 @@ std::vector<FieldGroup> makeGroups() {
                    axisField("mbs", "Micro-batch"),
                    axisField("sp", "Sequence parallel"),
                    axisField("zero", "ZeRO stage"),
-                   axisField("data_parallel", "Scheme")};
+                   axisField("data_parallel", "Scheme"),
+                   axisField("recompute_method", "Recompute by"),
+                   axisField("recompute_num_layers", "Layers"),
+                   axisField("precision", "Precision"),
+                   axisField("order", "Order of axes"),
+                   axisField("overlap_grad_reduce", "Overlap reduce"),
+                   axisField("overlap_param_gather", "Overlap gather"),
+                   axisField("tp_comm_overlap", "Overlap TP"),
+                   axisField("offload_optimizer", "Offload optimizer"),
+                   axisField("offload_parameters", "Offload parameters"),
+                   axisField("offload_activation_layers", "Offload layers")};
     return {usual, rest};
 }
 
@@ -76,11 +86,7 @@ Number positiveNumber(const char* flag, const std::string& text, const char* wha
 
 /// Texts that no job would make right are told before the search begins.
 void checkTexts(const SearchRequest& request) {
-    const SearchAxes axes(request);
-    axes.schedules();
-    axes.shardings();
-    axes.sequence_parallel(2);
-    axes.recompute(Job{});
+    SearchAxes(request).check_texts();
 }
 
 }  // namespace

@@ -88,14 +88,6 @@ Seconds many_parts(const Job& job, const CommClass& comm) {
     return comm.parts > 1 ? job.software.numbers.broadcast_latency * comm.parts : Seconds(0.0);
 }
 
-/// Gradients go to the host, updated weights come back (unless they stay there); nothing overlaps.
-Seconds offloaded_update(const Job& job, double parameters) {
-    const int weights = job.plan.offload_parameters ? 0 : activation_bytes(job.plan.precision);
-    const double moved = parameters * (gradient_bytes(job) + weights);
-    const double on_host = parameters * std::min(job.cluster.gpus_per_node, job.gpus);
-    return Seconds(moved / host_link(job.cluster.device).value + on_host / host_adam_parameters_per_second);
-}
-
 /// Each direction has the link to itself.
 CommTime host_copy(const Job& job, Bytes message) {
     return {message / host_link(job.cluster.device), Seconds(0.0), "link to the host", Seconds(0.0)};
@@ -204,6 +196,13 @@ CommDuration comm_duration(const Job& job, const NetworkModel& network, const Co
 
 BytesPerSecond host_link(const DeviceSpec& device) {
     return device.host_link.value > 0.0 ? device.host_link : assumed_host_link;
+}
+
+Seconds offloaded_update(const Job& job, double parameters) {
+    const int weights = job.plan.offload_parameters ? 0 : activation_bytes(job.plan.precision);
+    const double moved = parameters * (gradient_bytes(job) + weights);
+    const double on_host = parameters * std::min(job.cluster.gpus_per_node, job.gpus);
+    return Seconds(moved / host_link(job.cluster.device).value + on_host / host_adam_parameters_per_second);
 }
 
 double optimizer_parameters(const Job& job, const TaskGraph& graph, int rank) {

@@ -78,6 +78,10 @@ Seconds pass_overhead(const Job& job);
 /// Time of one message or collective, rounded like every comm.
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm);
 
+/// Update of so many parameters on the host: gradients go there, and updated weights come back (unless they stay
+/// there); nothing overlaps.
+Seconds offloaded_update(const Job& job, double parameters);
+
 /// Pass times of every stage and the longest way of a message between neighbouring ranks, for schedules that follow
 /// times.
 PassCosts pass_costs(const Job& job, const CostModel& cost, const NetworkModel& network);

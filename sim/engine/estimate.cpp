@@ -81,6 +81,7 @@ private:
     Picoseconds reduced(std::size_t rank, Picoseconds at) const;
     Picoseconds finished(std::size_t rank, Picoseconds at) const;
     Picoseconds optimizer(std::size_t rank) const {
+        if (job_.plan.offload_optimizer) return to_picoseconds(offloaded_update(job_, optimized_[rank]));
         const double bytes = job_.software.numbers.optimizer_bytes_per_parameter * optimized_[rank];
         return to_picoseconds(cost_.optimizer(optimized_[rank], Bytes(bytes)).seconds);
     }

@@ -53,27 +53,6 @@ void recompute_layer(OpBlock& block, const OpShapes& shapes, int layers_at_once)
     block.forward.front().saved = block.saved;
 }
 
-/// Layers that are rebuilt together: the input of the first is kept, and the backward of the last begins with the
-/// forward of all.
-void append_group(const OpBlock& layer, const OpShapes& shapes, int layers, StageOps& stage) {
-    OpBlock last = recomputed(layer, Recompute::full, shapes, 1);
-    last.working_set *= layers;
-    OpBlock plain = last;
-    plain.recompute_flops = Flops(0.0);
-    std::erase_if(plain.input_grad, [](const Op& op) { return op.recompute; });
-    const auto again = static_cast<std::ptrdiff_t>(last.input_grad.size() - plain.input_grad.size());
-    const std::vector<Op> once(last.input_grad.begin(), last.input_grad.begin() + again);
-    for (int i = 1; i < layers; ++i) last.input_grad.insert(last.input_grad.begin(), once.begin(), once.end());
-    last.recompute_flops = last.recompute_flops * layers;
-    for (int i = 0; i < layers; ++i) {
-        OpBlock& block = stage.blocks.emplace_back(i + 1 < layers ? plain : last);
-        block.first_layer = layer.first_layer + i;
-        if (i == 0) continue;
-        block.saved = 0;
-        block.forward.front().saved = 0;
-    }
-}
-
 /// Runs of layers of one kind: dense or mixture of experts, recomputed or not.
 void append_layers(const Job& job, const OpShapes& shapes, const StageContents& contents, StageOps& stage) {
     const ParallelPlan& plan = job.plan;
@@ -101,7 +80,7 @@ void append_layers(const Job& job, const OpShapes& shapes, const StageContents& 
         layer += run;
         if (again && groups) {
             for (; run > 0; run -= at_once) {
-                append_group(block, shapes, std::min(run, at_once), stage);
+                append_rebuilt_group(block, shapes, std::min(run, at_once), stage);
                 block.first_layer += at_once;
             }
             continue;
@@ -196,6 +175,25 @@ OpBlock recomputed(OpBlock block, Recompute recompute, const OpShapes& shapes, i
             break;
     }
     return block;
+}
+
+void append_rebuilt_group(const OpBlock& layer, const OpShapes& shapes, int layers, StageOps& stage) {
+    OpBlock last = recomputed(layer, Recompute::full, shapes, 1);
+    last.working_set *= layers;
+    OpBlock plain = last;
+    plain.recompute_flops = Flops(0.0);
+    std::erase_if(plain.input_grad, [](const Op& op) { return op.recompute; });
+    const auto again = static_cast<std::ptrdiff_t>(last.input_grad.size() - plain.input_grad.size());
+    const std::vector<Op> once(last.input_grad.begin(), last.input_grad.begin() + again);
+    for (int i = 1; i < layers; ++i) last.input_grad.insert(last.input_grad.begin(), once.begin(), once.end());
+    last.recompute_flops = last.recompute_flops * layers;
+    for (int i = 0; i < layers; ++i) {
+        OpBlock& block = stage.blocks.emplace_back(i + 1 < layers ? plain : last);
+        block.first_layer = layer.first_layer + i;
+        if (i == 0) continue;
+        block.saved = 0;
+        block.forward.front().saved = 0;
+    }
 }
 
 std::vector<StageOps> build_stage_ops(const Job& job, const std::vector<StageContents>& layout) {

@@ -45,6 +45,10 @@ OpBlock mtp_block(const Job& job, const OpShapes& shapes);
 /// @param layers_at_once layers between two kept inputs (full recompute, uniform method)
 OpBlock recomputed(OpBlock block, Recompute recompute, const OpShapes& shapes, int layers_at_once);
 
+/// Appends `layers` equal layers that are rebuilt together (full recompute, uniform method), a block each: the input of
+/// the first is kept, and the backward of the last begins with the forward of all.
+void append_rebuilt_group(const OpBlock& layer, const OpShapes& shapes, int layers, StageOps& stage);
+
 /// What a layer keeps from forward to backward.
 enum class Kept : std::uint8_t { all, input, nothing };
 Kept kept_of(const OpBlock& block);

@@ -4,9 +4,10 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/error.hpp"
-#include "sim/spec/data_parallel.hpp"
+#include "sim/spec/request_text.hpp"
 #include "sim/spec/resolve_options.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 #include "sim/spec/suggest.hpp"
@@ -18,13 +19,8 @@ namespace {
 /// Larger micro-batches only cost memory and bubbles; a constraint may ask for them.
 constexpr std::int64_t largest_usual_micro_batch = 64;
 
-constexpr std::array<std::string_view, 9> number_axes = {"tp", "cp", "ep", "etp", "pp", "dp", "vpp", "mbs", "zero"};
-
-std::string axis_flag(const std::string& axis) {
-    std::string flag = "--" + axis;
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    return flag;
-}
+constexpr std::array<std::string_view, 11> number_axes = {
+    "tp", "cp", "ep", "etp", "pp", "dp", "vpp", "mbs", "zero", "recompute_num_layers", "offload_activation_layers"};
 
 bool is_number_axis(const std::string& axis) {
     return std::find(number_axes.begin(), number_axes.end(), axis) != number_axes.end();
@@ -39,6 +35,10 @@ bool searchable(const ScheduleTraits& traits) {
 
 SearchAxes::SearchAxes(const SearchRequest& request)
     : full_(request.space == SpaceKind::full), constraints_(request.constraints) {
+    for (const SearchAxis& axis : search_axes()) {
+        const std::string value = axis.kept ? request_value(request.base, axis.name) : "";
+        if (!value.empty()) kept_[axis.name] = value;
+    }
     for (const auto& [axis, text] : request.constraints) {
         const auto& all = search_axes();
         if (std::none_of(all.begin(), all.end(), [&, &name = axis](const SearchAxis& a) { return a.name == name; })) {
@@ -126,16 +126,51 @@ std::vector<std::int64_t> SearchAxes::micro_batches(std::int64_t per_replica) co
     return sizes;
 }
 
-std::vector<bool> SearchAxes::sequence_parallel(int tp) const {
-    const auto words = words_.find("sp");
-    if (words == words_.end()) return tp > 1 ? std::vector<bool>{false, true} : std::vector<bool>{false};
+std::vector<std::string> SearchAxes::words(const std::string& axis, std::vector<std::string> own) const {
+    const auto given = words_.find(axis);
+    return given != words_.end() ? given->second : own;
+}
+
+std::optional<std::vector<bool>> SearchAxes::switches(const std::string& axis) const {
+    if (!words_.contains(axis)) return std::nullopt;
     std::vector<bool> values;
-    for (const std::string& word : words->second) {
-        if (word != "on" && word != "off") throw InputError("--sp", "", fmt::format("'{}': on or off", word));
-        const bool on = word == "on" && tp > 1;  // with one rank there is nothing to divide
+    for (const std::string& word : words_.at(axis)) {
+        const bool on = word == "on" || word == "true";
+        if (!on && word != "off" && word != "false") {
+            throw InputError(axis_flag(axis), "", fmt::format("'{}': on or off", word));
+        }
         if (std::find(values.begin(), values.end(), on) == values.end()) values.push_back(on);
     }
     return values;
+}
+
+/// Without a constraint: both where the full space may vary it and the job says nothing, else what the job has.
+std::vector<std::optional<bool>> SearchAxes::switches_or(const std::string& axis, bool vary) const {
+    const std::optional<std::vector<bool>> asked = switches(axis);
+    if (asked) return {asked->begin(), asked->end()};
+    if (full_ && vary && !keeps(axis)) return {false, true};
+    return {std::nullopt};
+}
+
+/// With one rank there is nothing to divide; only what sequence parallelism exchanges runs under GEMMs.
+std::vector<SequenceParallel> SearchAxes::sequence_parallel(int tp) const {
+    const std::optional<std::vector<bool>> divided = switches("sp");
+    const std::optional<std::vector<bool>> tiled = switches("tp_comm_overlap");
+    const bool kept = keeps("tp_comm_overlap") && kept_.at("tp_comm_overlap") == "true";
+    std::vector<bool> overlaps = {kept};
+    if (full_ && !keeps("tp_comm_overlap")) overlaps = {false, true};
+    std::vector<SequenceParallel> all;
+    for (const bool asked : divided.value_or(std::vector<bool>{false, true})) {
+        const bool on = asked && tp > 1;
+        for (const bool overlap : tiled.value_or(overlaps)) {
+            const SequenceParallel choice{on, overlap && (on || tiled || kept)};
+            const auto same = [&](const SequenceParallel& known) {
+                return known.on == choice.on && known.overlap == choice.overlap;
+            };
+            if (std::none_of(all.begin(), all.end(), same)) all.push_back(choice);
+        }
+    }
+    return all;
 }
 
 std::vector<ScheduleKind> SearchAxes::schedules() const {
@@ -163,45 +198,54 @@ std::vector<ScheduleKind> SearchAxes::schedules() const {
     return kinds;
 }
 
-/// With fused attention selective recomputation has nothing to rebuild.
-std::vector<Recompute> SearchAxes::recompute(const Job& job) const {
-    const auto words = words_.find("recompute");
-    std::vector<Recompute> modes;
-    if (words != words_.end()) {
-        for (const std::string& word : words->second) modes.push_back(parse_recompute(word));
-        std::sort(modes.begin(), modes.end());
-        modes.erase(std::unique(modes.begin(), modes.end()), modes.end());
-        return modes;
+std::vector<Precision> SearchAxes::precisions(const Job& job) const {
+    const auto known = [&](Precision precision) {
+        return job.cluster.device.peak[static_cast<std::size_t>(precision)].has_value();
+    };
+    std::vector<Precision> all;
+    if (free("precision")) {
+        all = {job.plan.precision};
+        for (const Precision precision : {Precision::fp8, Precision::mxfp8, Precision::nvfp4}) {
+            const bool low = full_ && !keeps("precision") && precision != job.plan.precision;
+            if (low && known(precision)) all.push_back(precision);
+        }
+        return all;
     }
-    const bool fused = job.software.structure.attention == AttentionKernel::flash;
-    return fused ? std::vector<Recompute>{Recompute::none, Recompute::full}
-                 : std::vector<Recompute>{Recompute::none, Recompute::selective, Recompute::full};
+    for (const std::string& word : words_.at("precision")) {
+        const Precision precision = parse_precision_option(word);
+        if (!known(precision)) {
+            std::vector<std::string_view> names;
+            for (int i = 0; i < precision_count; ++i) {
+                if (known(static_cast<Precision>(i))) names.push_back(to_string(static_cast<Precision>(i)));
+            }
+            throw InputError("--precision", "",
+                             fmt::format("{} has no peak rate for {}; it has {}", job.cluster.device.id, word,
+                                         fmt::join(names, ", ")));
+        }
+        if (std::find(all.begin(), all.end(), precision) == all.end()) all.push_back(precision);
+    }
+    return all;
 }
 
-std::vector<Sharding> SearchAxes::shardings() const {
-    std::vector<DataParallelKind> kinds = {DataParallelKind::ddp};
-    if (full_) kinds.push_back(DataParallelKind::fsdp2);
-    const auto words = words_.find("data_parallel");
-    if (words != words_.end()) {
-        kinds.clear();
-        for (const std::string& word : words->second) kinds.push_back(parse_data_parallel(word));
+std::vector<std::string> SearchAxes::orders(const Job& job) const {
+    if (!free("order")) {
+        std::vector<std::string> all = words_.at("order");
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        return all;
     }
-    std::vector<Sharding> all;
-    const bool sharded = std::any_of(kinds.begin(), kinds.end(), is_fsdp);
-    std::vector<int> own = full_ ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{0, 1};
-    if (sharded && !full_) own = {0, 1, 2, 3};
-    for (const DataParallelKind kind : kinds) {
-        if (kind != DataParallelKind::ddp && !is_fsdp(kind)) {
-            throw InputError("--data-parallel", "",
-                             fmt::format("{} is not searched over: ddp, fsdp1, fsdp2 or hsdp", to_string(kind)));
-        }
-        for (const int zero : numbers("zero", own)) {
-            if (zero > 3) throw InputError("--zero", "", fmt::format("{}: 0, 1, 2 or 3", zero));
-            if (!is_fsdp(kind) || zero >= 2) all.push_back({kind, zero});
-        }
-    }
-    if (all.empty()) throw InputError("--zero", "", "FSDP is 3, or 2 (SHARD_GRAD_OP)");
+    std::vector<std::string> all = {job.plan.order};
+    if (full_ && !keeps("order") && job.plan.order != pipeline_inside) all.emplace_back(pipeline_inside);
     return all;
+}
+
+void SearchAxes::check_texts() const {
+    schedules();
+    shardings();
+    sequence_parallel(2);
+    recomputations(true);
+    recompute_methods();
+    for (const std::string& word : words("precision", {})) parse_precision_option(word);
 }
 
 std::string SearchAxes::text() const {

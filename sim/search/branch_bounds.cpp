@@ -16,9 +16,6 @@ bool same_groups(const PassGroups& a, const PassGroups& b) {
     return a.tp == b.tp && a.cp == b.cp && a.ep == b.ep;
 }
 
-/// Which sum of passes is at hand for a form and recomputation: that of whole passes, or of passes that are cut.
-enum Computed : std::uint8_t { nothing_computed, whole_computed, cut_computed };
-
 }  // namespace
 
 void BranchBounds::begin(int branch) {
@@ -39,16 +36,16 @@ BranchBounds::Tables& BranchBounds::tables_of(int grid) {
     Tables& made = *tables_.emplace_back(std::make_unique<Tables>());
     made.pipeline = shape.pp > 1;
     made.groups = costs.groups;
-    made.by_recompute.resize(in_.space.recompute.size());
-    PlanKey key{branch_, static_cast<std::int16_t>(grid), static_cast<std::int16_t>(shape.forms.front()), 0, 0};
-    for (std::size_t mode = 0; mode < in_.space.recompute.size(); ++mode) {
-        key.recompute = static_cast<std::int8_t>(mode);
-        made.jobs.push_back(std::make_unique<Job>(in_.space.templates[static_cast<std::size_t>(key.form)].front()));
-        set_plan(in_.space, key, *made.jobs.back());
-    }
+    const PlanKey key{branch_, static_cast<std::int16_t>(grid), static_cast<std::int16_t>(shape.forms.front()), 0, 0};
+    Job job = in_.space.templates[static_cast<std::size_t>(key.form)].front();
+    set_plan(in_.space, key, job);
+    const Bytes message = pipeline_message(job);
+    const Cell& cell = in_.space.cells[static_cast<std::size_t>(branch.cell)];
+    made.costs =
+        std::make_unique<CostTable>(in_.space, std::move(job), in_.costs.of(cell.precision), network_, made.groups);
     if (!made.pipeline) return made;
     const auto total = [&](bool inside) {
-        const CommTime time = network_.send_recv(pipeline_message(*made.jobs.front()), inside);
+        const CommTime time = in_.costs.tasks().send_recv(message, inside);
         return to_picoseconds(time.busy) + to_picoseconds(time.latency);
     };
     made.hop_inside = total(true);
@@ -56,20 +53,11 @@ BranchBounds::Tables& BranchBounds::tables_of(int grid) {
     return made;
 }
 
-CostTable& BranchBounds::table(int grid, std::size_t recompute) {
-    Tables& tables = tables_of(grid);
-    std::unique_ptr<CostTable>& table = tables.by_recompute[recompute];
-    if (!table)
-        table = std::make_unique<CostTable>(in_.space, *tables.jobs[recompute], in_.cost, network_, tables.groups);
-    return *table;
-}
-
 /// The busiest rank does at least its share of all work, with the least recomputation.
 Picoseconds BranchBounds::grid_floor(int grid, std::int64_t microbatches) {
     const Branch& branch = in_.space.branches[static_cast<std::size_t>(branch_)];
     const Grid& shape = in_.space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
-    const CostTable& least = table(grid, 0);
-    return std::max(microbatches * least.whole_model() / shape.pp, Picoseconds{0});
+    return microbatches * tables_of(grid).costs->whole_model() / shape.pp;
 }
 
 /// States and workspaces of the rank with the most, of the form and sharding with the least.
@@ -95,11 +83,12 @@ std::int64_t BranchBounds::count_plans(int grid, std::int64_t microbatches) cons
     const Grid& shape = in_.space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
     std::int64_t count = 0;
     for (const int form : shape.forms) {
+        const auto savings = static_cast<std::int64_t>(in_.space.forms[static_cast<std::size_t>(form)].savings.size());
         for (std::size_t s = 0; s < in_.space.shardings.size(); ++s) {
-            if (in_.space.broken_rule(form, static_cast<int>(s), microbatches) == 0) ++count;
+            if (in_.space.broken_rule(form, static_cast<int>(s), microbatches) == 0) count += savings;
         }
     }
-    return count * static_cast<std::int64_t>(in_.space.recompute.size());
+    return count;
 }
 
 Picoseconds BranchBounds::floor(int branch) {
@@ -180,31 +169,32 @@ void BranchBounds::expand_form(int grid, int place, std::int64_t microbatches) {
     const Tables& tables = tables_of(grid);
     parts.hop_inside = tables.hop_inside;
     parts.hop_across = tables.hop_across;
-    for (std::size_t mode = 0; mode < space.recompute.size(); ++mode) {
-        std::uint8_t computed = nothing_computed;
+    for (const int saving : parts.form->savings) {
+        Computed computed;
         for (std::size_t s = 0; s < space.shardings.size(); ++s) {
             const int rule = space.broken_rule(form, static_cast<int>(s), microbatches);
             if (rule != 0) {
                 ++yield_.forbidden[static_cast<std::size_t>(rule)];
                 continue;
             }
-            parts.table = &table(grid, mode);
+            const Job& job = space.templates[static_cast<std::size_t>(form)][s];
+            parts.table = &tables.costs->view(saving, shards_parameters(job.plan));
             judge(parts, costs.forms[static_cast<std::size_t>(place)],
                   {branch_, static_cast<std::int16_t>(grid), static_cast<std::int16_t>(form),
-                   static_cast<std::int8_t>(s), static_cast<std::int8_t>(mode)},
+                   static_cast<std::int16_t>(s), static_cast<std::int16_t>(saving)},
                   computed);
         }
     }
 }
 
 /// Memory first; times only of plans that may fit. The pipeline's part is computed once for all shardings.
-void BranchBounds::judge(PlanParts& parts, const FormSync& sync, PlanKey key, std::uint8_t& computed) {
+void BranchBounds::judge(PlanParts& parts, const FormSync& sync, PlanKey key, Computed& computed) {
     const Space& space = in_.space;
     const Job& job = space.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
     const Branch& branch = space.branches[static_cast<std::size_t>(branch_)];
     const Cell& cell = space.cells[static_cast<std::size_t>(branch.cell)];
     const bool replicated = cell.grids[static_cast<std::size_t>(key.grid)].dp * cell.cp > 1;
-    const bool cut_forward = replicated && shards_parameters(job.plan);
+    const bool cut_forward = parts.table->offloads() || (replicated && shards_parameters(job.plan));
     const bool cut = cut_forward || (replicated && job.plan.overlap_grad_reduce);
     ++yield_.evaluated;
     const int group = group_size(job.plan, parts.microbatches);
@@ -215,10 +205,9 @@ void BranchBounds::judge(PlanParts& parts, const FormSync& sync, PlanKey key, st
         if (!yield_.closest_miss || need < yield_.closest_miss->need) yield_.closest_miss = {need, key};
         return;
     }
-    const std::uint8_t wanted = cut ? cut_computed : whole_computed;
     parts.slack = cut ? Picoseconds{spent_count} : 0;
-    if (computed != wanted) pipeline_.compute(parts);
-    computed = wanted;
+    if (computed.table != parts.table || computed.slack != parts.slack) pipeline_.compute(parts);
+    computed = {parts.table, parts.slack};
     yield_.candidates.push_back({pipeline_.step(parts, sync, key.sharding, job.plan.skew_steps > 1), memory, key,
                                  keeps_to_step(job) ? pipeline_.busy_time(parts, sync, key.sharding) : 0});
 }

@@ -8,6 +8,7 @@
 #include "sim/search/incumbents.hpp"
 #include "sim/search/known_collectives.hpp"
 #include "sim/search/plan_bound.hpp"
+#include "sim/search/space_costs.hpp"
 
 /// Bounds of all plans of a branch of the space.
 namespace foreshard {
@@ -49,8 +50,7 @@ struct BranchYield {
 struct BoundInputs {
     const Space& space;
     const AllGridCosts& grids;
-    const CostModel& cost;
-    const NetworkModel& network;
+    const SpaceCosts& costs;
     ByteCount memory_limit = 0;
     bool busy_times = false;  ///< are wanted; else they are 0
 };
@@ -58,7 +58,7 @@ struct BoundInputs {
 /// One per thread.
 class BranchBounds {
 public:
-    explicit BranchBounds(const BoundInputs& inputs) : in_(inputs), network_(inputs.network) {}
+    explicit BranchBounds(const BoundInputs& inputs) : in_(inputs), network_(inputs.costs.passes()) {}
 
     /// No plan of the branch takes less; the greatest value where the branch has no plans.
     Picoseconds floor(int branch);
@@ -68,18 +68,16 @@ public:
     BranchYield expand(int branch, const Incumbents* known);
 
 private:
-    /// Tables by recomputation, for grids whose groups lie alike.
+    /// For grids whose groups lie alike.
     struct Tables {
         bool pipeline = false;
         PassGroups groups;
-        std::vector<std::unique_ptr<Job>> jobs;
-        std::vector<std::unique_ptr<CostTable>> by_recompute;
+        std::unique_ptr<CostTable> costs;
         Picoseconds hop_inside = 0;
         Picoseconds hop_across = 0;
     };
 
     void begin(int branch);
-    CostTable& table(int grid, std::size_t recompute);
     Tables& tables_of(int grid);
     Picoseconds grid_floor(int grid, std::int64_t microbatches);
     /// What every plan of a grid holds at least, and with what is outside the allocator.
@@ -94,7 +92,12 @@ private:
     std::int64_t count_plans(int grid, std::int64_t microbatches) const;
     void expand_grid(int grid, std::int64_t microbatches);
     void expand_form(int grid, int place, std::int64_t microbatches);
-    void judge(PlanParts& parts, const FormSync& sync, PlanKey key, std::uint8_t& computed);
+    /// The sum of passes at hand, for all shardings that it holds for.
+    struct Computed {
+        const CostTable::View* table = nullptr;
+        Picoseconds slack = 0;
+    };
+    void judge(PlanParts& parts, const FormSync& sync, PlanKey key, Computed& computed);
 
     /// Whether the passes of a step all lie in its window, so that their sum is the busy time.
     bool keeps_to_step(const Job& job) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/cost/pass_time.hpp"
@@ -8,14 +9,14 @@
 #include "sim/plan/pass_buffers.hpp"
 #include "sim/search/space.hpp"
 
-/// Costs of every kind of stage for one choice of degrees inside a stage, micro-batch and recomputation: computed once,
-/// from the times of one layer of each sort, of embedding and of head.
+/// Costs of every kind of stage for one choice of degrees inside a stage and micro-batch, and for all savings: computed
+/// once, from the times of one layer of each sort (kept, recomputed), of embedding and of head.
 namespace foreshard {
 
 /// Passes and buffers of a stage for one micro-batch, as estimate() and the buffer plan have them.
 struct StageFigures {
     StageCost cost;          ///< without parameters, which depend on the pipeline
-    ByteCount saved = 0;     ///< held from forward to backward
+    ByteCount saved = 0;     ///< held from forward to backward, without what may wait on the host
     ByteCount forward = 0;   ///< working set of a forward
     ByteCount backward = 0;  ///< of a backward, or of I
     ByteCount least = 0;     ///< of any part of a pass
@@ -24,45 +25,79 @@ struct StageFigures {
 
 class CostTable {
 public:
-    /// @param job a plan of the branch: its degrees, micro-batch and recomputation hold, its schedule does not matter
-    CostTable(const Space& space, const Job& job, const CostModel& cost, const NetworkModel& network,
+    /// @param job a plan of the branch: its degrees and micro-batch hold, its schedule and saving do not matter
+    CostTable(const Space& space, Job job, const CostModel& cost, const NetworkModel& network,
               const PassGroups& groups);
 
-    /// Computed when it is first asked for.
-    const StageFigures& at(int kind);
+    /// Figures of a saving. @param by_layer parameters are sharded: layers are listed one by one even where several are
+    /// rebuilt together (see build_stage_ops)
+    class View;
+    View& view(int saving, bool by_layer);
 
     /// Layers of all sorts of a stage of this kind.
     int layers(int kind) const;
 
-    /// Lower bound of all passes of all stages for one micro-batch, however they are cut into stages.
-    Picoseconds whole_model() const { return whole_model_; }
+    /// Lower bound of all passes of all stages for one micro-batch, however they are cut into stages, with the least
+    /// work of all savings.
+    Picoseconds whole_model();
 
 private:
     struct Block {
         BlockKind kind = BlockKind::layer;
         BlockTimes times;
         ByteCount saved = 0;
-        ByteCount until_weight_grad = 0;
         ByteCount working_set = 0;
+    };
+    /// Layers of a sort in a row that are treated alike, or that are rebuilt together.
+    struct Layers {
+        bool experts = false;
+        Recompute recompute = Recompute::none;
+        int at_once = 1;
+        bool grouped = false;
+        std::vector<Block> blocks;  ///< of one layer, or of the group
     };
     class StageSum;
 
-    void build_blocks(const PassTimer& timer);
-    Block make_block(const OpBlock& block, const PassTimer& timer) const;
-    StageFigures figures(const StageKind& kind) const;
+    Block make_block(const OpBlock& block) const;
+    const std::vector<Block>& layer_blocks(bool experts, Recompute recompute, int at_once, bool grouped);
+    void add_layers(const StageKind& kind, const Saving& saving, bool by_layer, StageSum& stage);
+    void add_run(bool experts, int run, const Saving& saving, bool by_layer, StageSum& stage);
+    StageFigures figures(const StageKind& kind, const Saving& saving, bool by_layer);
 
     const Space& space_;
-    const Job& job_;
+    Job job_;  ///< its recomputation is that of the saving at hand
+    PassTimer timer_;
     OpShapes shapes_;
     Seconds overhead_;
     Block embedding_;
-    Block dense_;
-    Block experts_;
     Block mtp_;
     Block head_;
+    std::vector<std::unique_ptr<Layers>> known_layers_;
+    std::vector<std::unique_ptr<View>> views_;  ///< [2 saving + by_layer]
+    Picoseconds whole_model_ = -1;
+};
+
+/// Of all kinds of stages for one saving, each computed when it is first asked for.
+class CostTable::View {
+public:
+    View(CostTable& table, const Saving& saving, bool by_layer);
+
+    const StageFigures& at(int kind) {
+        const auto place = static_cast<std::size_t>(kind);
+        if (known_[place] == 0) compute(place);
+        return figures_[place];
+    }
+    int layers(int kind) const { return table_.layers(kind); }
+    bool offloads() const { return saving_.offloaded > 0; }
+
+private:
+    void compute(std::size_t kind);
+
+    CostTable& table_;
+    const Saving& saving_;
+    bool by_layer_;
     std::vector<StageFigures> figures_;
     std::vector<std::uint8_t> known_;  ///< like figures_
-    Picoseconds whole_model_ = 0;
 };
 
 }  // namespace foreshard

@@ -42,6 +42,7 @@ private:
     bool divides(int stages) const { return layers_ % stages == 0 || (layers_ + 2) % stages == 0; }
     void add(ScheduleKind kind, int chunks);
     void place(PipelineForm& form);
+    void add_savings(PipelineForm& form, const std::vector<StageContents>& layout);
     int kind_of(const StageContents& contents);
 
     const SearchAxes& axes_;
@@ -69,7 +70,7 @@ std::vector<int> FormMaker::chunk_counts(const ScheduleTraits& traits) const {
 }
 
 int FormMaker::kind_of(const StageContents& contents) {
-    StageKind kind{contents.embedding, 0, 0, contents.mtp_layers, contents.loss, contents.first_layer};
+    StageKind kind{contents.embedding, 0, 0, contents.mtp_layers, contents.loss};
     for (int i = 0; i < contents.layers; ++i) {
         (is_moe_layer(job_.model, contents.first_layer + i) ? kind.experts : kind.dense) += 1;
     }
@@ -104,9 +105,24 @@ void FormMaker::add(ScheduleKind kind, int chunks) {
     Job job = job_;
     job.plan.pp = pp_;
     set_layout(form, job.plan);
-    for (const StageContents& contents : stage_layout(job)) form.kind.push_back(kind_of(contents));
+    const std::vector<StageContents> layout = stage_layout(job);
+    for (const StageContents& contents : layout) form.kind.push_back(kind_of(contents));
     place(form);
+    add_savings(form, layout);
     space_.forms.push_back(std::move(form));
+}
+
+void FormMaker::add_savings(PipelineForm& form, const std::vector<StageContents>& layout) {
+    const int stages = static_cast<int>(layout.size());
+    SearchAxes::StageLayers layers{0, (layers_ + stages - 1) / stages};
+    for (const StageContents& contents : layout) layers.largest = std::max(layers.largest, contents.layers);
+    const SearchAxes::Savings own = axes_.savings(job_, layers);
+    form.refused_savings = own.refused;
+    for (const Saving& saving : own.all) {
+        const auto known = std::find(space_.savings.begin(), space_.savings.end(), saving);
+        form.savings.push_back(static_cast<int>(known - space_.savings.begin()));
+        if (known == space_.savings.end()) space_.savings.push_back(saving);
+    }
 }
 
 void FormMaker::place(PipelineForm& form) {

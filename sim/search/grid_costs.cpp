@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/cost/durations.hpp"
 #include "sim/plan/parameters.hpp"
 #include "sim/plan/pass_buffers.hpp"
 #include "sim/search/forms.hpp"
@@ -76,9 +77,10 @@ private:
         const bool sharded = shards_optimizer(job_.plan);
         const double replicas = sharded ? shard_size(job_.plan) : 1.0;
         const double expert_replicas = sharded ? std::min(shard_size(job_.plan), expert_data_parallel(job_)) : 1.0;
-        const double bytes =
-            job_.software.numbers.optimizer_bytes_per_parameter * (dense / replicas + expert / expert_replicas);
-        return to_picoseconds(cost_.stream(Bytes(bytes)).seconds);
+        const double updated = dense / replicas + expert / expert_replicas;
+        if (job_.plan.offload_optimizer) return to_picoseconds(offloaded_update(job_, updated));
+        const double bytes = job_.software.numbers.optimizer_bytes_per_parameter * updated;
+        return to_picoseconds(cost_.optimizer(updated, Bytes(bytes)).seconds);
     }
     Picoseconds reduction(double dense) const {
         if (comms_.size() == 1 || job_.plan.overlap_grad_reduce || !plain()) return 0;
@@ -140,7 +142,7 @@ FormSync form_sync(const Space& space, PlanKey key, ReplicaComms& comms, const C
     FormSync result;
     const PipelineForm& form = space.forms[static_cast<std::size_t>(key.form)];
     for (std::size_t sharding = 0; sharding < space.shardings.size(); ++sharding) {
-        key.sharding = static_cast<std::int8_t>(sharding);
+        key.sharding = static_cast<std::int16_t>(sharding);
         Job job = space.templates[static_cast<std::size_t>(key.form)][sharding];
         set_plan(space, key, job);
         const SyncTimer timer(job, comms, cost);

@@ -22,6 +22,10 @@ OrderedJson base_json(const SearchOutcome& result) {
     OrderedJson json = OrderedJson::object();
     json["model"] = named_json(result.base.model, to_json(std::get<LoadedModel>(*loaded.model).spec));
     json["cluster"] = named_json(result.base.cluster, to_json(std::get<ClusterSpec>(*loaded.cluster)));
+    if (loaded.calibration) {
+        json["calibration"] =
+            named_json(result.base.calibration, to_json(*std::get<SharedCalibration>(*loaded.calibration)));
+    }
     json["gpus"] = *loaded.gpus;
     const auto& software = std::get<SoftwareProfile>(*loaded.software);
     json["software"] =

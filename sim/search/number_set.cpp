@@ -22,6 +22,12 @@ std::int64_t set_number(const std::string& flag, const std::string& text, std::s
 
 }  // namespace
 
+std::string axis_flag(const std::string& axis) {
+    std::string flag = "--" + axis;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    return flag;
+}
+
 bool NumberSet::contains(std::int64_t value) const {
     return std::any_of(ranges.begin(), ranges.end(),
                        [&](const Range& range) { return range.first <= value && value <= range.last; });

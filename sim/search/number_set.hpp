@@ -7,6 +7,9 @@
 /// Values of an axis as people write them.
 namespace foreshard {
 
+/// "--recompute-num-layers" of "recompute_num_layers".
+std::string axis_flag(const std::string& axis);
+
 /// Single numbers and closed ranges: "1,2,4..16".
 struct NumberSet {
     struct Range {

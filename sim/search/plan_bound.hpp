@@ -27,7 +27,7 @@ RunTraits run_traits(const Job& job, const PipelineForm& form);
 /// Where the work of a plan lies: all that both bounds read.
 struct PlanParts {
     const PipelineForm* form = nullptr;
-    CostTable* table = nullptr;
+    CostTable::View* table = nullptr;
     const GridCosts* grid = nullptr;
     std::int64_t microbatches = 1;
     Picoseconds hop_inside = 0;  ///< of a message within a domain, and between two

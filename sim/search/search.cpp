@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/cost/calibrated.hpp"
-#include "sim/cost/nccl_network.hpp"
 #include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
 #include "sim/prefixes.hpp"
@@ -67,8 +65,7 @@ public:
           space_(make_space(request)),
           tally_(space_),
           job_(resolve(space_.base)),
-          cost_(job_.cluster.device, job_.software, job_.plan.precision),
-          network_(job_.cluster, job_.software),
+          costs_(space_),
           measure_(request.objective, job_),
           incumbents_(request.top, measure_.weights()) {
         limit_ = job_.cluster.device.usable_memory;
@@ -78,7 +75,11 @@ public:
     }
 
     SearchOutcome bounds_only() {
-        compute_bounds();
+        try {
+            compute_bounds();
+        } catch (const Stopped&) {
+            result_.stopped = true;
+        }
         result_.elapsed_s = seconds_since(start_);
         return std::move(result_);
     }
@@ -116,7 +117,7 @@ private:
     }
     double value(const SimulatedPlan& plan) const { return measure_.weights().value(plan.step_time, plan.busy_time); }
     void report(const char* phase, double done_ratio);
-    BoundInputs inputs() const { return {space_, grids_, cost_, network_, limit_, measure_.weights().busy > 0.0}; }
+    BoundInputs inputs() const { return {space_, grids_, costs_, limit_, measure_.weights().busy > 0.0}; }
 
     const SearchRequest& request_;
     const OnProgress& on_progress_;
@@ -128,8 +129,7 @@ private:
     CellTally tally_;
     bool bounded_ = false;  ///< all plans, or their branch
     Job job_;
-    CalibratedCost cost_;
-    NcclNetwork network_;
+    SpaceCosts costs_;
     ByteCount limit_ = 0;
     AllGridCosts grids_;
     ObjectiveMeasure measure_;
@@ -159,7 +159,8 @@ void Searcher::compute_grids() {
     std::vector<std::optional<GridCosts>> costs(all.size());
     parallel_for(threads_, all.size(), [&](std::size_t i, int) {
         check_stop(stop_);
-        costs[i].emplace(space_, all[i].first, all[i].second, cost_, network_);
+        const Cell& cell = space_.cells[static_cast<std::size_t>(all[i].first)];
+        costs[i].emplace(space_, all[i].first, all[i].second, costs_.of(cell.precision), costs_.tasks());
     });
     for (std::size_t i = 0; i < all.size(); ++i) {
         grids_[static_cast<std::size_t>(all[i].first)].push_back(std::move(*costs[i]));
@@ -388,12 +389,13 @@ SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress
         all.exhaustive = true;
         result = search_once(all, on_progress, stop);
     }
-    if (!result.stopped) result.relaxations = relax(request, result, stop);
+    result.sought_relaxations = !result.stopped && request.relax;
+    if (result.sought_relaxations) result.relaxations = relax(request, result, stop);
     return result;
 }
 
-SearchOutcome bound_plans(const SearchRequest& request) {
-    return Searcher(request, {}, {}, {}).bounds_only();
+SearchOutcome bound_plans(const SearchRequest& request, const std::stop_token& stop) {
+    return Searcher(request, {}, stop, {}).bounds_only();
 }
 
 }  // namespace foreshard

@@ -52,6 +52,7 @@ struct SearchOutcome {
     std::optional<double> closest_need_gib;          ///< allocated and outside the allocator
     double memory_limit_gib = 0.0;
     std::vector<Relaxation> relaxations;  ///< where none fits
+    bool sought_relaxations = false;      ///< they were looked for
     bool stopped = false;                 ///< the search was ended early: the plans are the best so far
     /// TP x PP of which no plan can run; empty where the search was stopped before all bounds were known.
     std::vector<InfeasibleCell> infeasible_cells;
@@ -86,7 +87,7 @@ using OnImprovement = std::function<void(const Improvement&)>;
 SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress = {}, const std::stop_token& stop = {},
                      const OnImprovement& on_improvement = {});
 
-/// The same without simulating: only what is counted and how long it took.
-SearchOutcome bound_plans(const SearchRequest& request);
+/// The same without simulating: only what is counted and how long it took. @param stop as of search()
+SearchOutcome bound_plans(const SearchRequest& request, const std::stop_token& stop = {});
 
 }  // namespace foreshard

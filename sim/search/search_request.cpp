@@ -19,10 +19,9 @@ struct UnsearchedOption {
 constexpr const char* chooses_layout = "the search chooses the layers of every stage";
 constexpr const char* later = "search without it, then simulate the plan that was found with it";
 
-constexpr std::array<UnsearchedOption, 25> unsearched_options = {{
+constexpr std::array<UnsearchedOption, 19> unsearched_options = {{
     {"stage_times", "given pass times belong to one plan"},
     {"schedule_file", "a file of actions belongs to one plan"},
-    {"calibration", later},
     {"layout", chooses_layout},
     {"balance", chooses_layout},
     {"decoder_first_pipeline_num_layers", chooses_layout},
@@ -32,12 +31,7 @@ constexpr std::array<UnsearchedOption, 25> unsearched_options = {{
     {"num_layers_per_virtual_pipeline_stage", "the search chooses the chunks: --vpp"},
     {"placement", "the schedule says where stages lie"},
     {"mesh", "give --tp, --pp, --cp, --dp as lists, and --order"},
-    {"recompute_method", "the search knows full recompute of single layers"},
-    {"recompute_num_layers", "the search knows full recompute of single layers"},
     {"use_distributed_optimizer", "use --zero 1"},
-    {"offload_optimizer", later},
-    {"offload_parameters", later},
-    {"offload_activation_layers", later},
     {"contention", later},
     {"speed_factor", later},
     {"jitter_pct", later},
@@ -48,8 +42,7 @@ constexpr std::array<UnsearchedOption, 25> unsearched_options = {{
 }};
 
 bool asks_for_nothing(const std::string& name, const std::string& value) {
-    return (name == "contention" && value == "off") || value == "false" ||
-           (name == "offload_activation_layers" && value == "0");
+    return (name == "contention" && value == "off") || value == "false";
 }
 
 }  // namespace
@@ -65,10 +58,24 @@ const std::vector<SearchAxis>& search_axes() {
         {"vpp", "Model chunks a pipeline rank (default what layers and schedule admit)"},
         {"mbs", "Sequences a micro-batch (default all divisors up to 64)"},
         {"schedule", "Pipeline schedules (default 1f1b, interleaved-1f1b and zb-v; full: all that keep the numerics)"},
-        {"recompute", "none, selective, full (default all that change something)"},
+        {"recompute",
+         "none, selective, full (every layer by itself), partial (some layers) (default all that change something)"},
+        {"recompute_method", "Of full and partial recomputation: block, uniform (default block; full: both)"},
+        {"recompute_num_layers",
+         "Layers of a stage (block) or at a time (uniform) (default powers of two and quarters of a stage)"},
         {"zero", "ZeRO stages (default 0 and 1; full: 0 to 3)"},
         {"data_parallel", "ddp, fsdp1, fsdp2 (default ddp; full: ddp and fsdp2)"},
         {"sp", "Sequence parallelism: on, off (default both)"},
+        {"precision", "Number formats: bf16,fp8 (default the job's; full: and those below 16 bits)", true},
+        {"order", "Orders of axes: tp-cp-ep-dp-pp,tp-cp-ep-pp-dp (default the job's; full: these two)", true},
+        {"overlap_grad_reduce", "Reductions under backward: on, off (default the job's; full: both)", true},
+        {"overlap_param_gather", "Gathers of ZeRO-1 under forward: on, off (default the job's; full: both)", true},
+        {"tp_comm_overlap", "Sequence parallelism's collectives under GEMMs: on, off (default the job's; full: both)",
+         true},
+        {"offload_optimizer", "Optimizer on the host: on, off (default the job's; full: both)", true},
+        {"offload_parameters", "Sharded parameters on the host: on, off (default the job's; full: both)", true},
+        {"offload_activation_layers",
+         "Layers of every stage whose saved tensors wait on the host (default the job's; full: none, half, all)", true},
     };
     return axes;
 }
@@ -82,7 +89,7 @@ void refuse_unsearched(const JobRequest& base) {
         throw InputError(flag, "", fmt::format("is not searched over: {}", option.advice));
     }
     for (const SearchAxis& axis : search_axes()) {
-        if (request_value(base, axis.name).empty()) continue;
+        if (axis.kept || request_value(base, axis.name).empty()) continue;
         throw InputError("--" + axis.name, "", "is an axis of the search: give it as a constraint");
     }
 }

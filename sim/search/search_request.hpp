@@ -16,7 +16,7 @@ namespace foreshard {
 enum class SpaceKind { usual, full };
 
 struct SearchRequest {
-    JobRequest base;  ///< what all plans share; fields that are axes of the search must be empty
+    JobRequest base;  ///< what all plans share; fields that are axes of the search (and not kept) must be empty
     /// By axis (see search_axes): the values that are allowed, as text ("1..8", "1f1b,zb-v"). Others: the space's own.
     std::map<std::string, std::string> constraints;
     SpaceKind space = SpaceKind::usual;
@@ -25,12 +25,15 @@ struct SearchRequest {
     int top = 10;                          ///< best plans wanted
     int threads = 0;                       ///< 0: as many as the machine has
     bool exhaustive = false;               ///< no branch is cut: every plan's bound is computed
+    bool relax = true;                     ///< where nothing fits, look for what makes room
 };
 
 /// An axis of the search, with the field of a JobRequest that it sets, its flag, and what its values are.
 struct SearchAxis {
     std::string name;
     std::string help;
+    /// What the job says of it holds for all plans, unless it is constrained; else the search varies it.
+    bool kept = false;
 };
 const std::vector<SearchAxis>& search_axes();
 

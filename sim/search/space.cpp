@@ -8,8 +8,10 @@
 #include "sim/error.hpp"
 #include "sim/search/axes.hpp"
 #include "sim/search/forms.hpp"
+#include "sim/spec/calibration.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/data_parallel.hpp"
+#include "sim/spec/request_text.hpp"
 #include "sim/spec/resolve_options.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 #include "sim/spec/suggest.hpp"
@@ -18,12 +20,39 @@ namespace foreshard {
 
 namespace {
 
+void set_sharding(const Sharding& sharding, JobRequest& plan) {
+    plan.zero = sharding.zero;
+    plan.data_parallel = std::string(to_string(sharding.kind));
+    if (sharding.offload_optimizer) plan.offload_optimizer = sharding.offload_optimizer;
+    if (sharding.offload_parameters) plan.offload_parameters = sharding.offload_parameters;
+    if (sharding.overlap_grad_reduce) plan.overlap_grad_reduce = sharding.overlap_grad_reduce;
+    if (sharding.overlap_param_gather) plan.overlap_param_gather = sharding.overlap_param_gather;
+}
+
+/// Every layer by itself is the default of full recomputation.
+void set_saving(const Saving& saving, JobRequest& plan) {
+    plan.recompute = std::string(to_string(saving.recompute));
+    if (saving.recompute == Recompute::full && !saving.whole()) {
+        plan.recompute_method = saving.method == RecomputeMethod::block ? "block" : "uniform";
+        plan.recompute_num_layers = saving.layers;
+    }
+}
+
+/// A calibration brings the machine and the profile that it was measured with, as resolve() has it.
+void take_calibration(JobRequest& base) {
+    if (!base.calibration) return;
+    if (const auto* name = std::get_if<std::string>(&*base.calibration)) base.calibration = load_calibration(*name);
+    const Calibration& calibration = *std::get<SharedCalibration>(*base.calibration);
+    if (!base.cluster && calibration.cluster) base.cluster = *calibration.cluster;
+    if (!base.software && !calibration.machine.software.empty()) base.software = calibration.machine.software;
+}
+
 class SpaceMaker {
 public:
     explicit SpaceMaker(const SearchRequest& request) : axes_(request) {
         refuse_unsearched(request.base);
         space_.base = with_specs(request.base);
-        base_ = resolve(neutral());
+        settle_numerics();
     }
 
     Space make() {
@@ -44,9 +73,11 @@ private:
         return request;
     }
 
+    void settle_numerics();
     void settle_choices();
     void make_cells();
-    void add_cell(int tp, int cp, int ep, int etp);
+    void make_cells(Precision precision, int order);
+    void add_cell(Cell cell);
     void add_grid(Cell& cell, int pp);
     void add_branches(int cell);
     void make_templates(int first_form);
@@ -55,6 +86,9 @@ private:
     std::uint8_t rule_index(const std::string& fields);
     const std::vector<int>& forms_of(int pp);
     static std::string broken_fields(const Job& job);
+    void refuse_malformed(const std::string& order) const;
+    bool repeats(const Cell& cell, const Grid& grid) const;
+    void set_cell(const Cell& cell, ParallelPlan& plan) const;
 
     SearchAxes axes_;
     Space space_;
@@ -62,9 +96,39 @@ private:
     std::map<int, std::vector<int>> forms_of_pp_;
 };
 
+/// Number formats and orders; the first of each stands for what follows.
+void SpaceMaker::settle_numerics() {
+    for (const SearchAxis& axis : search_axes()) {
+        if (axis.kept && !axes_.free(axis.name)) space_.base = with_value(std::move(space_.base), axis.name, "");
+    }
+    base_ = resolve(neutral());
+    if (base_.plan.offload_activation_layers < 0) {
+        throw InputError("--offload-activation-layers", "", "must not be negative; nearest: 0");
+    }
+    space_.precisions = axes_.precisions(base_);
+    space_.orders = axes_.orders(base_);
+    space_.names_precision = !axes_.free("precision") || space_.precisions.size() > 1;
+    space_.names_order = !axes_.free("order") || space_.orders.size() > 1;
+    if (space_.names_precision) space_.base.precision = std::string(to_string(space_.precisions.front()));
+    if (space_.names_order) space_.base.order = space_.orders.front();
+    base_ = resolve(neutral());
+    for (const std::string& order : space_.orders) refuse_malformed(order);
+}
+
+void SpaceMaker::refuse_malformed(const std::string& order) const {
+    Job job = base_;
+    job.plan.order = order;
+    for (const BrokenRule& rule : check(job)) {
+        if (rule.fields == "order") throw InputError("--order", "", fmt::format("{}; {}", rule.rule, rule.nearest));
+    }
+}
+
 void SpaceMaker::settle_choices() {
-    space_.recompute = axes_.recompute(base_);
+    space_.least_work = axes_.least_work(base_);
+    space_.savings = {space_.least_work};
     space_.shardings = axes_.shardings();
+    space_.names_tp_overlap = axes_.full() || !axes_.free("tp_comm_overlap");
+    space_.names_offload = axes_.full() || !axes_.free("offload_activation_layers");
 }
 
 std::string SpaceMaker::broken_fields(const Job& job) {
@@ -93,8 +157,7 @@ void SpaceMaker::make_templates(int first_form) {
             request.vpp = form.vpp;
             request.dp.reset();
             request.schedule = std::string(to_string(form.schedule));
-            request.zero = sharding.zero;
-            request.data_parallel = std::string(to_string(sharding.kind));
+            set_sharding(sharding, request);
             templates.push_back(resolve(request));
             templates.back().assumptions.clear();
         }
@@ -102,40 +165,53 @@ void SpaceMaker::make_templates(int first_form) {
 }
 
 void SpaceMaker::make_cells() {
+    for (const Precision precision : space_.precisions) {
+        for (int order = 0; order < static_cast<int>(space_.orders.size()); ++order) make_cells(precision, order);
+    }
+}
+
+void SpaceMaker::make_cells(Precision precision, int order) {
     const auto gpus = *space_.base.gpus;
     for (const int tp : axes_.degrees("tp", gpus)) {
         for (const int cp : axes_.degrees("cp", gpus)) {
             if (gpus % (std::int64_t{1} * tp * cp) != 0 && axes_.free("tp") && axes_.free("cp")) continue;
             for (const int ep : axes_.expert_degrees(base_.model, gpus)) {
-                for (const int etp : axes_.expert_tp(base_.model, tp)) add_cell(tp, cp, ep, etp);
+                for (const int etp : axes_.expert_tp(base_.model, tp)) add_cell({precision, order, tp, cp, ep, etp});
             }
         }
     }
 }
 
-void SpaceMaker::add_cell(int tp, int cp, int ep, int etp) {
-    Cell cell{tp, cp, ep, etp, {}, {}};
+void SpaceMaker::set_cell(const Cell& cell, ParallelPlan& plan) const {
+    plan.tp = cell.tp;
+    plan.cp = cell.cp;
+    plan.ep = cell.ep;
+    plan.etp = cell.etp;
+    plan.precision = cell.precision;
+    plan.order = space_.orders[static_cast<std::size_t>(cell.order)];
+}
+
+void SpaceMaker::add_cell(Cell cell) {
     for (const int pp : axes_.pipelines(*space_.base.gpus, base_.model.num_layers)) add_grid(cell, pp);
     if (cell.grids.empty()) return;
-    for (const bool sp : axes_.sequence_parallel(tp)) {
+    for (const SequenceParallel sp : axes_.sequence_parallel(cell.tp)) {
         Job job = base_;
-        job.plan.tp = tp;
-        job.plan.cp = cp;
-        job.plan.ep = ep;
-        job.plan.etp = etp;
+        set_cell(cell, job.plan);
         job.plan.dp = cell.grids.front().dp;
         job.plan.pp = 1;
-        job.gpus = tp * cp * job.plan.dp;
+        job.gpus = cell.tp * cell.cp * job.plan.dp;
         job.global_batch = job.plan.dp;
-        job.plan.sequence_parallel = sp;
+        job.plan.sequence_parallel = sp.on;
+        job.plan.tp_comm_overlap = sp.overlap;
         const std::vector<BrokenRule> broken = check(job);
-        const auto rule = std::find_if(broken.begin(), broken.end(),
-                                       [](const BrokenRule& r) { return r.fields == "seq_length, cp, tp, sp"; });
+        const auto rule = std::find_if(broken.begin(), broken.end(), [](const BrokenRule& r) {
+            return r.fields == "seq_length, cp, tp, sp" || r.fields == "tp_comm_overlap, tp, sp";
+        });
         if (rule == broken.end()) {
             cell.sp.push_back(sp);
             continue;
         }
-        for (const Grid& grid : cell.grids) space_.refuse(tp, grid.pp, rule->fields, plans_of(grid));
+        for (const Grid& grid : cell.grids) space_.refuse(cell.tp, grid.pp, rule->fields, plans_of(grid));
     }
     if (cell.sp.empty()) return;
     space_.cells.push_back(std::move(cell));
@@ -143,8 +219,15 @@ void SpaceMaker::add_cell(int tp, int cp, int ep, int etp) {
 }
 
 std::int64_t SpaceMaker::plans_of(const Grid& grid) const {
-    return static_cast<std::int64_t>(std::max<std::size_t>(grid.forms.size(), 1) * space_.shardings.size() *
-                                     space_.recompute.size());
+    std::size_t count = 0;
+    for (const int form : grid.forms) count += space_.forms[static_cast<std::size_t>(form)].savings.size();
+    return static_cast<std::int64_t>(std::max<std::size_t>(count, 1) * space_.shardings.size());
+}
+
+/// The same plans with ranks of the pipeline and replicas in another order, where one of them is a single rank.
+bool SpaceMaker::repeats(const Cell& cell, const Grid& grid) const {
+    const bool own = cell.order > 0 && axes_.free("order");
+    return own && (grid.pp == 1 || grid.dp == 1);
 }
 
 /// Rules on degrees, heads, widths and the batch are looked at once a grid, with an even split of layers.
@@ -158,17 +241,17 @@ void SpaceMaker::add_grid(Cell& cell, int pp) {
         return;
     }
     Grid grid{pp, static_cast<int>(gpus / model_ranks), {}};
-    if (!axes_.allows("dp", grid.dp)) return;
+    if (!axes_.allows("dp", grid.dp) || repeats(cell, grid)) return;
     grid.forms = forms_of(pp);
     if (grid.forms.empty()) {
         space_.refuse(cell.tp, pp, "num_layers, pp, vpp", 1);
         return;
     }
     Job job = base_;
-    job.plan.tp = cell.tp;
-    job.plan.cp = cell.cp;
-    job.plan.ep = cell.ep;
-    job.plan.etp = cell.etp;
+    set_cell(cell, job.plan);
+    job.plan.tp_comm_overlap = false;                                     // is looked at with sequence parallelism
+    job.plan.offload_parameters = job.plan.overlap_param_gather = false;  // and these with the sharding
+    job.plan.offload_activation_layers = 0;                               // and this with the form
     job.plan.pp = pp;
     job.plan.dp = grid.dp;
     job.plan.schedule = pp > 1 ? ScheduleKind::gpipe : ScheduleKind::none;
@@ -177,6 +260,12 @@ void SpaceMaker::add_grid(Cell& cell, int pp) {
     if (!broken.empty()) {
         space_.refuse(cell.tp, pp, broken, plans_of(grid));
         return;
+    }
+    std::int64_t refused = 0;
+    for (const int form : grid.forms) refused += space_.forms[static_cast<std::size_t>(form)].refused_savings;
+    if (refused > 0) {
+        space_.refuse(cell.tp, pp, "recompute_num_layers, offload_activation_layers, num_layers, pp, vpp",
+                      refused * static_cast<std::int64_t>(space_.shardings.size()));
     }
     cell.grids.push_back(std::move(grid));
 }
@@ -199,7 +288,7 @@ void SpaceMaker::add_branches(int cell) {
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     for (const std::int64_t mbs : sizes) {
-        for (const bool sp : here.sp) space_.branches.push_back({cell, mbs, sp});
+        for (const SequenceParallel sp : here.sp) space_.branches.push_back({cell, mbs, sp});
     }
 }
 
@@ -220,6 +309,8 @@ void SpaceMaker::allow(std::int64_t microbatches) {
             job.plan.dp = 2;
             job.gpus = 2 * job.plan.pp;
             job.global_batch = 2 * microbatches;
+            job.plan.tp_comm_overlap = false;
+            job.plan.offload_activation_layers = 0;
             set_layout(space_.forms[f], job.plan);
             forbids.push_back(rule_index(broken_fields(job)));
         }
@@ -244,6 +335,7 @@ std::int64_t Space::microbatches(const Branch& branch, const Grid& grid) const {
 }
 
 JobRequest with_specs(JobRequest base) {
+    take_calibration(base);
     if (!base.model || !base.cluster || !base.gpus || !base.gbs) {
         throw InputError("search", "", "--model, --cluster, --gpus and --gbs are required");
     }
@@ -283,10 +375,14 @@ JobRequest plan_request(const Space& space, const PlanKey& key) {
     plan.pp = grid.pp;
     plan.dp = grid.dp;
     plan.mbs = branch.mbs;
-    plan.sp = branch.sp;
-    plan.recompute = std::string(to_string(space.recompute[static_cast<std::size_t>(key.recompute)]));
-    plan.zero = sharding.zero;
-    plan.data_parallel = std::string(to_string(sharding.kind));
+    plan.sp = branch.sp.on;
+    const Saving& saving = space.savings[static_cast<std::size_t>(key.saving)];
+    set_saving(saving, plan);
+    if (space.names_offload) plan.offload_activation_layers = saving.offloaded;
+    set_sharding(sharding, plan);
+    if (space.names_precision) plan.precision = std::string(to_string(cell.precision));
+    if (space.names_order) plan.order = space.orders[static_cast<std::size_t>(cell.order)];
+    if (space.names_tp_overlap) plan.tp_comm_overlap = branch.sp.overlap;
     set_form(form, plan);
     return plan;
 }
@@ -302,9 +398,15 @@ void set_plan(const Space& space, const PlanKey& key, Job& job) {
     plan.etp = cell.etp;
     plan.pp = grid.pp;
     plan.dp = grid.dp;
-    plan.sequence_parallel = branch.sp;
-    plan.recompute = space.recompute[static_cast<std::size_t>(key.recompute)];
-    plan.recompute_num_layers = plan.recompute == Recompute::full ? 1 : 0;
+    plan.precision = cell.precision;
+    plan.order = space.orders[static_cast<std::size_t>(cell.order)];
+    plan.sequence_parallel = branch.sp.on;
+    plan.tp_comm_overlap = branch.sp.overlap;
+    const Saving& saving = space.savings[static_cast<std::size_t>(key.saving)];
+    plan.recompute = saving.recompute;
+    plan.recompute_method = saving.method;
+    plan.recompute_num_layers = saving.layers;
+    plan.offload_activation_layers = saving.offloaded;
     job.micro_batch = branch.mbs;
     if (plan.data_parallel == DataParallelKind::hsdp && !space.base.fsdp_shard_size) {
         plan.fsdp_shard_size = replicas_in_node(job);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -11,19 +12,19 @@
 #include "sim/spec/job.hpp"
 #include "sim/spec/layout.hpp"
 
-/// The plans of a search, in a canonical order. A plan is a cell (degrees inside a pipeline stage), a grid of it
-/// (pipeline and data-parallel sizes), a micro-batch, sequence parallelism or not, a pipeline form, a sharding of the
-/// states, and a recomputation mode. Whatever does not depend on the rest is kept once.
+/// The plans of a search, in a canonical order. A plan is a cell (number format, order of axes, degrees inside a
+/// pipeline stage), a grid of it (pipeline and data-parallel sizes), a micro-batch, sequence parallelism or not, a
+/// pipeline form, a sharding of the states, and what happens to saved tensors. Whatever does not depend on the rest is
+/// kept once.
 namespace foreshard {
 
-/// What a virtual stage holds; stages of a kind cost the same.
+/// What a virtual stage holds, dense layers in front of those with experts; stages of a kind cost the same.
 struct StageKind {
     bool embedding = false;
     int dense = 0;  ///< layers
     int experts = 0;
     int mtp = 0;
     bool loss = false;
-    int first_layer = 0;  ///< of one stage of this kind
 };
 
 /// How the layers stand on stages, and stages on ranks, whatever is inside them.
@@ -38,12 +39,32 @@ struct PipelineForm {
     std::vector<int> rank;                  ///< per stage; with two directions that of the first
     std::vector<int> rank_class;            ///< per rank: ranks of a class hold stages of the same kinds
     std::vector<std::vector<int>> classes;  ///< kinds of the stages of a rank, in the order of stages
+    std::vector<int> savings;               ///< of Space::savings: those that its stages have layers for
+    int refused_savings = 0;  ///< that were asked for by themselves, and that they have too few layers for
     bool two_directions() const { return placement == Placement::bidirectional; }
 };
 
+/// What is not said is the job's own or the default.
 struct Sharding {
     DataParallelKind kind = DataParallelKind::ddp;
     int zero = 0;
+    std::optional<bool> offload_optimizer = std::nullopt;
+    std::optional<bool> offload_parameters = std::nullopt;
+    std::optional<bool> overlap_grad_reduce = std::nullopt;
+    std::optional<bool> overlap_param_gather = std::nullopt;
+};
+
+/// What happens to tensors between forward and backward.
+struct Saving {
+    Recompute recompute = Recompute::none;
+    RecomputeMethod method = RecomputeMethod::uniform;
+    int layers = 0;     ///< of full recomputation: rebuilt at a time (uniform), or of every stage (block; 0: all)
+    int offloaded = 0;  ///< first layers of every stage whose tensors wait on the host
+    bool operator==(const Saving&) const = default;
+    /// Every layer, each by itself.
+    bool whole() const {
+        return recompute == Recompute::full && (method == RecomputeMethod::uniform ? layers <= 1 : layers == 0);
+    }
 };
 
 struct Grid {
@@ -52,20 +73,28 @@ struct Grid {
     std::vector<int> forms;  ///< of Space::forms
 };
 
+/// Sequence parallelism, and its communication under GEMMs.
+struct SequenceParallel {
+    bool on = false;
+    bool overlap = false;
+};
+
 struct Cell {
+    Precision precision = Precision::bf16;
+    int order = 0;  ///< of Space::orders
     int tp = 1;
     int cp = 1;
     int ep = 1;
     int etp = 0;  ///< 0: as tp
-    std::vector<bool> sp;
-    std::vector<Grid> grids;
+    std::vector<SequenceParallel> sp = {};
+    std::vector<Grid> grids = {};
 };
 
 /// Plans of one cell, micro-batch and choice of sequence parallelism.
 struct Branch {
     int cell = 0;
     std::int64_t mbs = 1;
-    bool sp = false;
+    SequenceParallel sp;
 };
 
 /// A plan by its place in the space.
@@ -73,14 +102,17 @@ struct PlanKey {
     std::int32_t branch = 0;
     std::int16_t grid = 0;
     std::int16_t form = 0;  ///< of Space::forms
-    std::int8_t sharding = 0;
-    std::int8_t recompute = 0;
+    std::int16_t sharding = 0;
+    std::int16_t saving = 0;
     bool operator==(const PlanKey&) const = default;
     bool operator<(const PlanKey& other) const {
-        return std::tie(branch, grid, form, sharding, recompute) <
-               std::tie(other.branch, other.grid, other.form, other.sharding, other.recompute);
+        return std::tie(branch, grid, form, sharding, saving) <
+               std::tie(other.branch, other.grid, other.form, other.sharding, other.saving);
     }
 };
+
+/// Another order of axes than the usual one: pipeline ranks next to each other, replicas apart.
+inline constexpr const char* pipeline_inside = "tp-cp-ep-pp-dp";
 
 struct Space {
     JobRequest base;   ///< with the specs themselves in place of names
@@ -88,7 +120,15 @@ struct Space {
     std::vector<PipelineForm> forms;
     std::vector<StageKind> kinds;
     std::vector<Sharding> shardings;
-    std::vector<Recompute> recompute;
+    std::vector<Saving> savings;
+    Saving least_work;                ///< no saving takes less time on any stage
+    std::vector<std::string> orders;  ///< of axes, inner to outer
+    std::vector<Precision> precisions;
+    /// Axes that differ between plans or from the base, so that plans name them.
+    bool names_precision = false;
+    bool names_order = false;
+    bool names_tp_overlap = false;
+    bool names_offload = false;  ///< of saved tensors
     std::vector<Cell> cells;
     std::vector<Branch> branches;
     std::vector<std::vector<Job>> templates;  ///< [form][sharding]: defaults resolved, degrees to be set

@@ -12,11 +12,39 @@ namespace foreshard {
 namespace {
 
 constexpr const char* search_columns =
-    "  {:>3} {:>4} {:>4} {:>4} {:>5} {:>3} {:>4} {:<17} {:<9} {:>4} {:>10} {:>6} {:>9}";
+    "  {:>3} {:>4} {:>4} {:>4} {:>5} {:>3} {:>4} {:<17} {:<9} {:>4} {:>10} {:>6} {:>9}{}  {}";
+
+/// A line without blanks at its end.
+template <class... Cells>
+std::string search_line(const Cells&... cells) {
+    std::string line = fmt::format(fmt::runtime(search_columns), cells...);
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line + "\n";
+}
 
 std::string sharding_word(const JobRequest& plan) {
     const std::string kind = plan.data_parallel.value_or("ddp");
     return kind == "ddp" ? fmt::format("{}", plan.zero.value_or(0)) : kind;
+}
+
+/// "block 4": some layers of every stage; "groups 4": so many at a time.
+std::string recompute_word(const JobRequest& plan) {
+    if (!plan.recompute_method) return *plan.recompute;
+    return fmt::format("{} {}", *plan.recompute_method == "block" ? "block" : "groups",
+                       plan.recompute_num_layers.value_or(0));
+}
+
+/// What plans say of the axes that the default space leaves alone.
+std::string kept_axes_text(const JobRequest& plan) {
+    std::string text;
+    for (const SearchAxis& axis : search_axes()) {
+        const std::string value = axis.kept ? request_value(plan, axis.name) : "";
+        if (value.empty() || value == "false" || value == "0") continue;
+        const std::string word = value == "true" ? axis.name : value;
+        text += (text.empty() ? "" : ", ") +
+                (axis.name == "offload_activation_layers" ? fmt::format("offload {} layers", value) : word);
+    }
+    return text;
 }
 
 std::string search_row(std::size_t number, const FoundPlan& found, const FigureColumns& figures) {
@@ -26,17 +54,28 @@ std::string search_row(std::size_t number, const FoundPlan& found, const FigureC
     const std::string tp = fmt::format("{}{}", *plan.tp, plan.sp.value_or(false) ? "s" : "");
     const std::string cp =
         plan.ep.value_or(1) > 1 ? fmt::format("{}/{}", *plan.cp, *plan.ep) : fmt::format("{}", *plan.cp);
-    return fmt::format(fmt::runtime(search_columns), number, tp, cp, *plan.pp, *plan.dp, *plan.mbs,
-                       plan.layout || plan.account_for_loss_in_pipeline_split ? "u" : "", schedule, *plan.recompute,
-                       sharding_word(plan), milliseconds(found.summary.step_time_ms), percent(found.summary.mfu_ratio),
-                       gibibytes(found.summary.peak_memory)) +
-           figures.cells(found.figures) + "\n";
+    return search_line(number, tp, cp, *plan.pp, *plan.dp, *plan.mbs,
+                       plan.layout || plan.account_for_loss_in_pipeline_split ? "u" : "", schedule,
+                       recompute_word(plan), sharding_word(plan), milliseconds(found.summary.step_time_ms),
+                       percent(found.summary.mfu_ratio), gibibytes(found.summary.peak_memory),
+                       figures.cells(found.figures), kept_axes_text(plan));
 }
 
 std::string search_header(const FigureColumns& figures) {
-    return fmt::format(fmt::runtime(search_columns), "", "tp", "cp", "pp", "dp", "mbs", "", "schedule", "recompute",
-                       "zero", "step", "MFU", "peak") +
-           figures.header() + "\n";
+    return search_line("", "tp", "cp", "pp", "dp", "mbs", "", "schedule", "recompute", "zero", "step", "MFU", "peak",
+                       figures.header(), "");
+}
+
+/// Cells of what only some searches vary; empty where neither plan nor job say it.
+std::string detail_cells(const JobRequest& plan) {
+    std::string cells;
+    for (const char* name : {"recompute_method", "recompute_num_layers", "precision", "order", "overlap_grad_reduce",
+                             "overlap_param_gather", "tp_comm_overlap", "offload_optimizer", "offload_parameters",
+                             "offload_activation_layers"}) {
+        const std::string value = request_value(plan, name);
+        cells += (value == "true" ? "1" : (value == "false" ? "0" : value)) + ",";
+    }
+    return cells;
 }
 
 std::string reasons_text(const SearchOutcome& result) {
@@ -71,7 +110,9 @@ std::string search_text(const SearchOutcome& result, int top) {
         for (std::size_t i = 0; i < shown; ++i) text += search_row(i + 1, result.plans[i], figures);
         text += "\nnone is faster with as little memory\n" + search_header(figures);
         for (const std::size_t i : result.front) text += search_row(i + 1, result.plans[i], figures);
-        text += "\n  s: sequence parallel; cp/ep; u: embedding and loss count as layers; peak is allocated\n";
+        text +=
+            "\n  s: sequence parallel; cp/ep; u: embedding and loss count as layers; peak is allocated\n"
+            "  block n: n layers of every stage are recomputed; groups n: all, n at a time\n";
     }
     text += neighbours_text(result) + sensitivity_text(result);
     if (!result.infeasible.empty()) text += "\nplans that cannot run\n" + reasons_text(result);
@@ -96,7 +137,8 @@ std::vector<std::string> search_advice(const SearchOutcome& result) {
                                     gibibytes(relaxation.plan.summary.peak_memory),
                                     request_flags(relaxation.plan.plan)));
     }
-    if (result.relaxations.empty()) lines.emplace_back("no single constraint makes room for a plan");
+    if (result.sought_relaxations && result.relaxations.empty())
+        lines.emplace_back("no single constraint makes room for a plan");
     return lines;
 }
 
@@ -106,18 +148,21 @@ std::string search_csv(const SearchOutcome& result) {
 
 std::string search_csv(const SearchOutcome& result, const FigureColumns& figures) {
     std::string text =
-        "tp,cp,ep,pp,dp,vpp,mbs,sp,schedule,recompute,zero,data_parallel,layout,step_time_ms,tokens_per_s_per_gpu,"
+        "tp,cp,ep,pp,dp,vpp,mbs,sp,schedule,recompute,zero,data_parallel,layout,recompute_method,"
+        "recompute_num_layers,precision,order,overlap_grad_reduce,overlap_param_gather,tp_comm_overlap,"
+        "offload_optimizer,offload_parameters,offload_activation_layers,step_time_ms,tokens_per_s_per_gpu,"
         "mfu_ratio,bubble_ratio,peak_memory_bytes,front,flags";
     text += figures.csv_header() + "\n";
     for (std::size_t i = 0; i < result.plans.size(); ++i) {
         const JobRequest& plan = result.plans[i].plan;
         const Summary& s = result.plans[i].summary;
         const bool front = std::find(result.front.begin(), result.front.end(), i) != result.front.end();
-        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\"{}\",{},{},{},{},{},{},\"{}\"", *plan.tp, *plan.cp,
-                            *plan.ep, *plan.pp, *plan.dp, *plan.vpp, *plan.mbs, *plan.sp ? 1 : 0, *plan.schedule,
-                            *plan.recompute, *plan.zero, *plan.data_parallel, plan.layout.value_or(""), s.step_time_ms,
-                            s.tokens_per_s_per_gpu, s.mfu_ratio, s.bubble_ratio, s.peak_memory, front ? 1 : 0,
-                            plan_flags(result, result.plans[i]));
+        text +=
+            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\"{}\",{}{},{},{},{},{},{},\"{}\"", *plan.tp, *plan.cp,
+                        *plan.ep, *plan.pp, *plan.dp, *plan.vpp, *plan.mbs, *plan.sp ? 1 : 0, *plan.schedule,
+                        *plan.recompute, *plan.zero, *plan.data_parallel, plan.layout.value_or(""),
+                        detail_cells(merge(result.loaded, plan)), s.step_time_ms, s.tokens_per_s_per_gpu, s.mfu_ratio,
+                        s.bubble_ratio, s.peak_memory, front ? 1 : 0, plan_flags(result, result.plans[i]));
         text += figures.csv_cells(result.plans[i].figures) + "\n";
     }
     return text;

@@ -1,3 +1,4 @@
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -102,6 +103,34 @@ TEST_F(SearchProgram, TakesListsRangesAndFixedValues) {
     EXPECT_EQ(run(std::string(small) + "--no-sp --csv -").out.find("tp,cp,ep,pp,dp,vpp,mbs,sp,"), 0U);
 }
 
+TEST_F(SearchProgram, VariesWhatTheDefaultSpaceKeeps) {
+    const Outcome found =
+        run(std::string(small) +
+            "--tp 2 --pp 1,2 --schedule none,1f1b --mbs 1 --recompute full,partial --recompute-method "
+            "block --overlap-grad-reduce on,off --no-offload-optimizer --order "
+            "tp-cp-ep-dp-pp,tp-cp-ep-pp-dp --precision bf16,fp16 --no-sp --zero 1 --top 400 --json -");
+    EXPECT_EQ(found.code, 0) << found.err;
+    std::set<std::string> seen;
+    const nlohmann::json search = nlohmann::json::parse(found.out);
+    for (const auto& entry : search.at("plans")) {
+        const auto& plan = entry.at("plan");
+        seen.insert(plan.at("precision").get<std::string>());
+        seen.insert(plan.at("order").get<std::string>());
+        seen.insert(plan.at("overlap_grad_reduce").get<bool>() ? "overlap" : "apart");
+        EXPECT_EQ(plan.at("offload_optimizer"), false);
+    }
+    EXPECT_EQ(seen, (std::set<std::string>{"apart", "bf16", "fp16", "overlap", "tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}));
+}
+
+TEST_F(SearchProgram, CountsNodes) {
+    const char* job = "search --model gpt-tiny --cluster dgx-a100-80g --gbs 16 --tp 8 --json - ";
+    const Outcome found = run(std::string(job) + "--nodes 2");
+    EXPECT_EQ(found.code, 0) << found.err;
+    EXPECT_EQ(nlohmann::json::parse(found.out).at("job").at("gpus"), 16);
+    EXPECT_THAT(run(std::string(job) + "--nodes 2 --gpus 8").err,
+                HasSubstr("--nodes: and --gpus say the same: give one of them"));
+}
+
 TEST_F(SearchProgram, SaysWhatToRelaxAndExitsWith3) {
     const Outcome none =
         run("search --model llama3-8b --cluster dgx-h100 --gpus 8 --gbs 8 --tp 1 --pp 1 --zero 0 --recompute full");
@@ -109,6 +138,11 @@ TEST_F(SearchProgram, SaysWhatToRelaxAndExitsWith3) {
     EXPECT_THAT(none.err, HasSubstr("no plan is feasible"));
     EXPECT_THAT(none.err, HasSubstr("the plan that needs least takes "));
     EXPECT_THAT(none.err, HasSubstr("in place of 1: then the best step takes "));
+    const Outcome brief =
+        run("search --model llama3-8b --cluster dgx-h100 --gpus 8 --gbs 8 --tp 1 --pp 1 --zero 0 --recompute full "
+            "--no-relax");
+    EXPECT_EQ(brief.code, 3);
+    EXPECT_THAT(brief.err, Not(HasSubstr("then the best step takes ")));
 }
 
 TEST_F(SearchProgram, RefusesWhatIsNotBuilt) {

@@ -1,10 +1,8 @@
 #include "tests/support/search_spaces.hpp"
 
 #include <limits>
+#include <map>
 #include <random>
-
-#include "sim/cost/calibrated.hpp"
-#include "sim/cost/nccl_network.hpp"
 
 namespace foreshard::test {
 
@@ -33,26 +31,47 @@ SearchRequest random_search(std::uint64_t seed) {
     request.constraints["cp"] = "1..2";
     request.constraints["ep"] = drawn<std::string>(dice, {"1", "1..4"});
     request.constraints["mbs"] = "1..4";
-    request.constraints["recompute"] = drawn<std::string>(dice, {"none,full", "selective,full", "none,selective"});
+    request.constraints["recompute"] =
+        drawn<std::string>(dice, {"none,full", "selective,full", "none,selective", "none,partial"});
     request.top = 3;
     request.threads = 2;
     if (model != "mixtral-8x7b") request.constraints["ep"] = "1";
     return request;
 }
 
+SearchRequest with_kept_axes(SearchRequest request, int group) {
+    const std::vector<std::vector<std::string>> groups = {{"precision"},
+                                                          {"order"},
+                                                          {"overlap_grad_reduce", "overlap_param_gather"},
+                                                          {"tp_comm_overlap"},
+                                                          {"recompute"},
+                                                          {"offload_optimizer", "offload_parameters"},
+                                                          {"offload_activation_layers"}};
+    request.space = SpaceKind::full;
+    const std::vector<std::string>& free = groups.at(static_cast<std::size_t>(group));
+    const std::map<std::string, std::string> single = {
+        {"precision", "bf16"},           {"order", "tp-cp-ep-dp-pp"},       {"overlap_grad_reduce", "off"},
+        {"overlap_param_gather", "off"}, {"tp_comm_overlap", "off"},        {"offload_optimizer", "off"},
+        {"offload_parameters", "off"},   {"offload_activation_layers", "0"}};
+    for (const auto& [axis, value] : single) request.constraints[axis] = value;
+    for (const std::string& axis : free) request.constraints.erase(axis);
+    if (free.front() == "precision") request.constraints["precision"] = "bf16,fp16,fp32";
+    if (free.front() == "recompute") request.constraints["recompute"] = "full,partial";
+    return request;
+}
+
 BoundedSpace bounded_space(const SearchRequest& request) {
     BoundedSpace result{make_space(request), {}};
     const Space& space = result.space;
-    const Job job = resolve(space.base);
-    const CalibratedCost cost(job.cluster.device, job.software, job.plan.precision);
-    const NcclNetwork network(job.cluster, job.software);
+    const SpaceCosts costs(space);
     AllGridCosts grids(space.cells.size());
     for (std::size_t c = 0; c < space.cells.size(); ++c) {
         for (std::size_t g = 0; g < space.cells[c].grids.size(); ++g) {
-            grids[c].emplace_back(space, static_cast<int>(c), static_cast<int>(g), cost, network);
+            grids[c].emplace_back(space, static_cast<int>(c), static_cast<int>(g), costs.of(space.cells[c].precision),
+                                  costs.tasks());
         }
     }
-    const BoundInputs inputs{space, grids, cost, network, std::numeric_limits<ByteCount>::max(), true};
+    const BoundInputs inputs{space, grids, costs, std::numeric_limits<ByteCount>::max(), true};
     BranchBounds bounds(inputs);
     for (std::size_t b = 0; b < space.branches.size(); ++b) {
         const BranchYield yield = bounds.expand(static_cast<int>(b), nullptr);

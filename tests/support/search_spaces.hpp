@@ -12,6 +12,11 @@ namespace foreshard::test {
 /// A space of a small model on one or two nodes, drawn from a seed: with cheap plans and several schedules.
 SearchRequest random_search(std::uint64_t seed);
 
+/// Axes that the default space leaves alone, with partial recomputation, one or two at a time.
+inline constexpr int kept_axis_groups = 7;
+/// The same space, full in the drawn group of these axes and with single values of the others.
+SearchRequest with_kept_axes(SearchRequest request, int group);
+
 /// All plans of a space that no rule forbids, with their bounds and whatever memory they need.
 struct BoundedSpace {
     Space space;

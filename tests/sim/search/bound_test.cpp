@@ -2,7 +2,10 @@
 
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/evaluate.hpp"
+#include "sim/error.hpp"
+#include "sim/prefixes.hpp"
 #include "sim/search/forms.hpp"
+#include "sim/spec/calibration.hpp"
 #include "sim/spec/data_parallel.hpp"
 #include "sim/spec/request_text.hpp"
 #include "sim/spec/schedule_kinds.hpp"
@@ -21,6 +24,7 @@ std::string words(const JobRequest& plan) {
 bool exact_memory(const Job& job) {
     const bool replicated = job.plan.dp * job.plan.cp > 1;
     if (replicated && (shards_gradients(job.plan) || job.plan.overlap_grad_reduce)) return false;
+    if (job.plan.offload_activation_layers > 0) return false;
     const ScheduleKind kind = job.plan.schedule;
     return kind == ScheduleKind::none || kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::gpipe;
 }
@@ -53,10 +57,60 @@ TEST_P(BoundsOfSpace, AreNeverAboveTheEngine) {
 }
 
 TEST_P(BoundsOfSpace, AreNeverAboveTheEngineInTheFullSpace) {
-    SearchRequest request = test::random_search(GetParam());
-    request.space = SpaceKind::full;
-    request.base.overlap_grad_reduce = GetParam() % 2 == 0;
-    compare_with_engine(request, 199);
+    const int group = static_cast<int>(GetParam()) % test::kept_axis_groups;
+    SearchRequest request = test::with_kept_axes(test::random_search(GetParam()), group);
+    if (GetParam() % 2 == 0) request.constraints["overlap_grad_reduce"] = "on";
+    compare_with_engine(request, 499);
+}
+
+OpLaw some_law(const std::string& op, double base_us, double gflops, double gbytes) {
+    return {op, Seconds(base_us * micro), FlopsPerSecond(gflops * giga), BytesPerSecond(gbytes * giga), 1.0, 1e12, {}};
+}
+
+/// All that a calibration may say of costs.
+Calibration some_calibration() {
+    Calibration out;
+    out.id = out.name = "some";
+    out.machine.dtype = "bf16";
+    out.ops = {some_law("attention.matmul", 1.0, 40e3, 0.0), some_law("gemm.forward", 10.0, 90e3, 0.0),
+               some_law("gemm.input_grad", 12.0, 80e3, 0.0), some_law("memory.any", 2.0, 0.0, 900.0)};
+    out.collectives = {{CollectiveKind::all_reduce, 8, Seconds(30e-6), 1e-9, BytesPerSecond(150e9)}};
+    out.messages = MessageLaw{Seconds(9e-6), BytesPerSecond(60e9)};
+    out.optimizer = OptimizerLaw{Seconds(40e-6), 5e9};
+    out.pass_overhead = Seconds(21e-6);
+    out.step_overhead = Seconds(3e-3);
+    out.wakeup = Seconds(7e-6);
+    out.rank_wait_ratio = 0.03;
+    out.overlap_contention_ratio = 0.2;
+    return out;
+}
+
+SearchRequest calibrated_search(std::uint64_t seed, const Calibration& calibration) {
+    SearchRequest request = test::random_search(seed);
+    request.base.calibration = std::make_shared<const Calibration>(calibration);
+    return request;
+}
+
+/// Bounds and engine read the same calibration.
+TEST_P(BoundsOfSpace, HoldWithACalibration) {
+    const BoundedSpace bounded = test::bounded_space(calibrated_search(GetParam(), some_calibration()));
+    for (std::size_t i = 0; i < bounded.plans.size(); i += 97) {
+        const Candidate& plan = bounded.plans[i];
+        const Job job = test::job_of(bounded.space, plan.key);
+        SCOPED_TRACE(words(plan_request(bounded.space, plan.key)));
+        const Evaluation e = evaluate(job);
+        EXPECT_LE(plan.step_time, e.timeline.step_time());
+        EXPECT_EQ(plan.step_time, estimate(job, e.schedule).step_time);
+    }
+}
+
+/// Where ranks of a host slow each other down, how much follows from the simulated step; a rank alone is a bound.
+TEST(Bounds, HoldWhereRanksSlowEachOtherDown) {
+    Calibration shared = some_calibration();
+    shared.shared_host = {{2, 1.2, 1.5}, {8, 1.6, 3.0}};
+    compare_with_engine(calibrated_search(3, shared), 211);
+    shared.shared_host = {{2, 1.2, 1.5}, {8, 1.1, 3.0}};
+    EXPECT_THROW(test::bounded_space(calibrated_search(3, shared)), InputError);
 }
 
 /// Where nothing of data parallelism overlaps, the default space is bounded as tightly as estimate() does.
@@ -72,11 +126,11 @@ TEST_P(BoundsOfSpace, AreThoseOfEstimate) {
 
 /// What costs depend on is set by hand in the fast path; the resolved job must say the same.
 TEST_P(BoundsOfSpace, PlansAreSetAsTheyAreResolved) {
-    SearchRequest request = test::random_search(GetParam());
-    request.space = SpaceKind::full;
+    const int group = static_cast<int>(GetParam() + 3) % test::kept_axis_groups;
+    SearchRequest request = test::with_kept_axes(test::random_search(GetParam()), group);
     if (GetParam() % 2 == 0) request.base.software = "internlm";
     const BoundedSpace bounded = test::bounded_space(request);
-    for (std::size_t i = 0; i < bounded.plans.size(); i += 101) {
+    for (std::size_t i = 0; i < bounded.plans.size(); i += 301) {
         const PlanKey& key = bounded.plans[i].key;
         Job fast = bounded.space.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
         set_plan(bounded.space, key, fast);
@@ -89,6 +143,10 @@ TEST_P(BoundsOfSpace, PlansAreSetAsTheyAreResolved) {
         EXPECT_EQ(expert_tp(a), expert_tp(b));
         EXPECT_EQ(std::tie(a.recompute, a.recompute_num_layers, a.zero_stage, a.distributed_optimizer),
                   std::tie(b.recompute, b.recompute_num_layers, b.zero_stage, b.distributed_optimizer));
+        EXPECT_EQ(std::tie(a.recompute_method, a.offload_activation_layers, a.offload_optimizer, a.offload_parameters,
+                           a.tp_comm_overlap),
+                  std::tie(b.recompute_method, b.offload_activation_layers, b.offload_optimizer, b.offload_parameters,
+                           b.tp_comm_overlap));
         EXPECT_EQ(std::tie(a.overlap_p2p, a.overlap_grad_reduce, a.overlap_param_gather, a.reshard_after_forward),
                   std::tie(b.overlap_p2p, b.overlap_grad_reduce, b.overlap_param_gather, b.reshard_after_forward));
         EXPECT_EQ(std::tie(a.fsdp_shard_size, a.zero_shard_size, a.sync_every_microbatch, a.precision, a.order),

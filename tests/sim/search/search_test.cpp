@@ -82,6 +82,27 @@ TEST_P(SmallSpace, GivesWhatBruteForceGives) {
     EXPECT_EQ(exhaustive.evaluated, pruned.evaluated + pruned.pruned);
 }
 
+class WideSpace : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Groups, WideSpace, testing::Range(0, test::kept_axis_groups));
+
+/// Axes that the default space leaves alone, each against brute force.
+TEST_P(WideSpace, GivesWhatBruteForceGives) {
+    SearchRequest request = test::random_search(static_cast<std::uint64_t>(GetParam()) + 50);
+    request.base.num_layers = 4;
+    request.constraints["tp"] = "1..2";
+    request.constraints["cp"] = "1";
+    request.constraints["mbs"] = "1..2";
+    request.constraints["schedule"] = "1f1b,interleaved-1f1b,zb-v,none";
+    request.constraints["data_parallel"] = "ddp,fsdp2";
+    request.constraints["zero"] = "1,3";
+    request = test::with_kept_axes(request, GetParam());
+    const BruteForce all = simulate_all(request);
+    const SearchOutcome found = search(request);
+    ASSERT_GE(all.times_ms.size(), 100U);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(found.plans[i].summary.step_time_ms, all.times_ms[i]) << i;
+    EXPECT_EQ(front_of(found), all.front);
+}
+
 TEST(Search, DoesNotDependOnThreads) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         SearchRequest request = test::random_search(seed);
@@ -131,6 +152,78 @@ TEST(Search, KnowsLayoutsWithEndsAsLayers) {
     EXPECT_EQ(layout.front().layers, 7);
     EXPECT_EQ(layout[1].layers, 8);
     EXPECT_EQ(layout.back().layers, 7);
+}
+
+/// A part of the layers is enough where all of them would be too much: the best plan gets faster.
+TEST(Search, RecomputesAPartOfTheLayers) {
+    SearchRequest request = llama_on_8();
+    request.constraints = {{"tp", "2"}, {"pp", "1"}, {"mbs", "2"}, {"zero", "1"}, {"recompute", "none,full"}};
+    const SearchOutcome whole = search(request);
+    ASSERT_FALSE(whole.plans.empty());
+    ASSERT_EQ(whole.plans.front().plan.recompute, "full");
+    request.constraints["recompute"] = "none,full,partial";
+    const SearchOutcome some = search(request);
+    EXPECT_LT(some.plans.front().summary.step_time_ms, whole.plans.front().summary.step_time_ms);
+    EXPECT_EQ(some.plans.front().plan.recompute_method, "block");
+    EXPECT_GT(some.plans.front().summary.peak_memory, whole.plans.front().summary.peak_memory);
+}
+
+/// Counts of layers that are named hold for both methods, and are refused where stages are too small.
+TEST(Search, TakesCountsOfLayers) {
+    SearchRequest request = llama_on_8();
+    request.base.num_layers = 8;
+    request.constraints = {{"tp", "1"}, {"pp", "1,2"}, {"recompute", "full"}, {"recompute_num_layers", "3,6"}};
+    std::set<std::string> forms;
+    const test::BoundedSpace bounded = test::bounded_space(request);
+    for (const Candidate& plan : bounded.plans) {
+        const Job job = test::job_of(bounded.space, plan.key);
+        forms.insert(std::to_string(job.plan.pp) + (job.plan.recompute_method == RecomputeMethod::block ? "b" : "u") +
+                     std::to_string(job.plan.recompute_num_layers));
+    }
+    EXPECT_EQ(forms, (std::set<std::string>{"1b3", "1b6", "1u3", "1u6", "2b3", "2u3"}));
+    EXPECT_GT(make_space(request).infeasible.at("recompute_num_layers, offload_activation_layers, num_layers, pp, vpp"),
+              0);
+}
+
+/// What the job says of numerics and overlaps holds for all plans, unless a list takes its place.
+TEST(Search, KeepsWhatTheJobSays) {
+    SearchRequest request = llama_on_8();
+    request.base.precision = "fp8";
+    request.base.order = "tp-cp-ep-pp-dp";
+    request.space = SpaceKind::full;
+    const Space kept = make_space(request);
+    EXPECT_EQ(kept.precisions, std::vector<Precision>{Precision::fp8});
+    EXPECT_EQ(kept.orders, std::vector<std::string>{"tp-cp-ep-pp-dp"});
+    request.constraints["precision"] = "bf16,fp8";
+    EXPECT_EQ(make_space(request).precisions, (std::vector<Precision>{Precision::bf16, Precision::fp8}));
+    request.base.precision.reset();
+    request.base.order.reset();
+    request.constraints.clear();
+    const Space full = make_space(request);
+    EXPECT_EQ(full.precisions, (std::vector<Precision>{Precision::bf16, Precision::fp8}));
+    EXPECT_EQ(full.orders.size(), 2U);
+    request.space = SpaceKind::usual;
+    const Space usual = make_space(request);
+    EXPECT_EQ(usual.precisions.size(), 1U);
+    EXPECT_EQ(usual.orders, std::vector<std::string>{"tp-cp-ep-dp-pp"});
+    for (const Sharding& sharding : usual.shardings) EXPECT_FALSE(sharding.offload_optimizer.has_value());
+}
+
+TEST(Search, LooksForNoRoomWhereNotAsked) {
+    SearchRequest request = llama_on_8();
+    request.constraints = {{"tp", "1"}, {"pp", "1"}, {"zero", "0"}};
+    request.relax = false;
+    const SearchOutcome result = search(request);
+    EXPECT_TRUE(result.plans.empty());
+    EXPECT_TRUE(result.closest.has_value());
+    EXPECT_TRUE(result.relaxations.empty());
+    EXPECT_FALSE(result.sought_relaxations);
+}
+
+TEST(Search, BoundsStopWhenAsked) {
+    std::stop_source source;
+    source.request_stop();
+    EXPECT_TRUE(bound_plans(llama_on_8(), source.get_token()).stopped);
 }
 
 TEST(Search, SaysWhatToRelaxWhereNothingFits) {
@@ -209,6 +302,14 @@ TEST(Search, RefusesWhatItDoesNotCover) {
     expect_refusal(request, "horovod is not searched over");
     request.constraints = {{"data_parallel", "fsdp2"}, {"zero", "1"}};
     expect_refusal(request, "FSDP is 3");
+    request.constraints = {{"precision", "bf16,nvfp4"}};
+    expect_refusal(request, "has no peak rate for nvfp4; it has ");
+    request.constraints = {{"order", "tp-cp-ep-dp"}};
+    expect_refusal(request, "must name tp, cp, ep, dp and pp once each");
+    request.constraints = {{"offload_optimizer", "maybe"}};
+    expect_refusal(request, "'maybe': on or off");
+    request.constraints = {{"recompute", "some"}};
+    expect_refusal(request, "--recompute");
     request.constraints.clear();
     request.base.contention = "links";
     expect_refusal(request, "--contention");
