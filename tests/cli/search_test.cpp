@@ -19,6 +19,7 @@ using foreshard::test::Outcome;
 class SearchProgram : public foreshard::test::ProgramTest {
 protected:
     SearchProgram() : ProgramTest(FORESHARD_PROGRAM) {}
+    std::string plans_file() const { return (folder_ / "plans.json").string(); }
 };
 
 constexpr const char* small = "search --model gpt-tiny --cluster dgx-a100-80g --gpus 8 --gbs 16 ";
@@ -49,7 +50,7 @@ TEST_F(SearchProgram, TellsWhyNeighboursLose) {
 }
 
 TEST_F(SearchProgram, WritesPlansAsTheyAreFound) {
-    const Outcome lines = run(std::string(small) + "--tp 1..2 --top 3 --jsonl - --json plans.json --verbose");
+    const Outcome lines = run(std::string(small) + "--tp 1..2 --top 3 --jsonl - --verbose --json " + plans_file());
     EXPECT_EQ(lines.code, 0) << lines.err;
     EXPECT_THAT(lines.err, HasSubstr("best so far"));
     std::istringstream in(lines.out);
@@ -58,14 +59,14 @@ TEST_F(SearchProgram, WritesPlansAsTheyAreFound) {
         const nlohmann::json plan = nlohmann::json::parse(line);
         if (plan.at("fastest") == true) fastest = plan.at("summary");
     }
-    const nlohmann::json search = nlohmann::json::parse(foreshard::test::read_file(folder_ / "plans.json"));
+    const nlohmann::json search = nlohmann::json::parse(foreshard::test::read_file(plans_file()));
     EXPECT_EQ(fastest, search.at("plans").at(0).at("summary"));
     EXPECT_EQ(run(std::string(small) + "--jsonl missing/plans.jsonl").code, 2);
 }
 
 /// A plan of a search is exported as its flags are.
 TEST_F(SearchProgram, ItsPlansAreExported) {
-    const Outcome found = run(std::string(small) + "--tp 1..2 --schedule 1f1b --top 3 --json plans.json --csv -");
+    const Outcome found = run(std::string(small) + "--tp 1..2 --schedule 1f1b --top 3 --csv - --json " + plans_file());
     EXPECT_EQ(found.code, 0) << found.err;
     std::istringstream rows(found.out);
     std::string row;
@@ -73,18 +74,18 @@ TEST_F(SearchProgram, ItsPlansAreExported) {
     const std::size_t flags = row.rfind("\"--model");
     ASSERT_NE(flags, std::string::npos) << row;
     const std::string second = row.substr(flags + 1, row.size() - flags - 2);
-    const Outcome by_rank = run("export --search plans.json --rank 2 --format megatron-args");
+    const Outcome by_rank = run("export --format megatron-args --rank 2 --search " + plans_file());
     EXPECT_EQ(by_rank.code, 0) << by_rank.err;
     EXPECT_EQ(by_rank.out, run("export --format megatron-args " + second).out);
-    EXPECT_EQ(run("export --search plans.json --format torchtitan --precision bf16").code, 0);
+    EXPECT_EQ(run("export --format torchtitan --precision bf16 --search " + plans_file()).code, 0);
     const auto refused = [&](const std::string& arguments, const std::string& reason) {
         const Outcome outcome = run("export --format megatron-args " + arguments);
         EXPECT_EQ(outcome.code, 2) << arguments;
         EXPECT_THAT(outcome.err, HasSubstr(reason));
     };
-    refused("--search plans.json --rank 0", "has plans 1 to ");
-    refused("--search plans.json --rank 99", "99: plans.json has plans 1 to ");
-    refused("--search plans.json --job gpt-tiny-pp4", "the plan comes from one of them");
+    refused("--rank 0 --search " + plans_file(), "has plans 1 to ");
+    refused("--rank 99 --search " + plans_file(), "plans.json has plans 1 to ");
+    refused("--job gpt-tiny-pp4 --search " + plans_file(), "the plan comes from one of them");
     refused("--job gpt-tiny-pp4 --rank 2", "give --search too");
 }
 

@@ -1,12 +1,19 @@
+#include "gui/app/plan_search.hpp"
+
 #include <QAbstractItemModel>
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QTableView>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gui/charts/table_view.hpp"
 #include "gui/plans/heat_map.hpp"
+#include "gui/plans/neighbour_table.hpp"
+#include "gui/plans/plan_settings.hpp"
 #include "gui/plans/plans_view.hpp"
 #include "gui/plans/search_panel.hpp"
 #include "sim/spec/catalogue.hpp"
@@ -98,13 +105,13 @@ protected:
     /// A job whose search takes long enough to be stopped.
     void openLarge() { openPlan("llama2-7b-dgx-a100-8"); }
 
-    int rows() const {
-        int most = 0;
-        for (const auto* table : window_.views().plans->findChildren<QTableView*>()) {
-            most = std::max(most, table->model()->rowCount());
+    TableView& table() const {
+        for (auto* table : window_.views().plans->findChildren<TableView*>()) {
+            if (table->accessibleName() == "Plans, best first") return *table;
         }
-        return most;
+        throw std::logic_error("no table of plans");
     }
+    int rows() const { return table().model()->rowCount(); }
 };
 
 TEST_F(SearchInWindow, FindsTheBestPlansAndOpensThem) {
@@ -167,6 +174,89 @@ TEST_F(SearchInWindow, StoppedItKeepsWhatItHas) {
     EXPECT_THAT(panel().findChild<QPushButton*>("search")->text().toStdString(), HasSubstr("Search"));
 }
 
+/// Plans are shown while the search runs.
+TEST_F(SearchInWindow, ShowsPlansAsTheyAreFound) {
+    openLarge();
+    QSignalSpy streamed(&window_.searcher(), &SearchRunner::streamed);
+    press();
+    ASSERT_TRUE(streamed.wait(patience_ms));
+    ASSERT_TRUE(window_.views().plans->search());
+    EXPECT_FALSE(shown().plans.empty());
+    EXPECT_EQ(rows(), static_cast<int>(shown().plans.size()));
+    EXPECT_TRUE(window_.busy());
+    window_.cancelWork();
+    ASSERT_TRUE(waitUntilIdle(window_));
+}
+
+/// What is shown on the way is what the end says, once all was told.
+TEST(PlansSoFar, EndAsTheSearchDoes) {
+    JobRequest plan = load_job_request("gpt-tiny-pp4");
+    const SearchRequest request = searchRequestOf(plan, nullptr, {{"top", "3"}});
+    PlansSoFar soFar(request);
+    const FoundPlans found =
+        findPlans(request, {}, {}, [&](const Improvement& improvement) { soFar.add(improvement); });
+    const ReadSearch streamed = soFar.shown();
+    ASSERT_EQ(streamed.plans.size(), found.shown.plans.size());
+    for (std::size_t i = 0; i < streamed.plans.size(); ++i) {
+        EXPECT_EQ(streamed.plans[i].plan, found.shown.plans[i].plan);
+    }
+    EXPECT_EQ(streamed.pareto, found.shown.pareto);
+}
+
+/// What a search in the window tells of the best plan's neighbours.
+TEST_F(SearchInWindow, TellsWhyNeighboursLose) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("cp", "1");
+    search();
+    ASSERT_FALSE(shown().neighbours.empty());
+    const Table table = neighbourTable(shown());
+    ASSERT_EQ(table.rows.size(), shown().neighbours.size());
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+        EXPECT_EQ(table.rows[i].size(), table.columns.size());
+        EXPECT_EQ(table.rows[i].back().text.isEmpty(), shown().neighbours[i].runs);
+    }
+}
+
+/// The context menu copies what foreshard export writes.
+TEST_F(SearchInWindow, CopiesSettingsOfAPlan) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("schedule", "1f1b,zb-v,none");
+    search();
+    PlansView& view = *window_.views().plans;
+    ASSERT_EQ(table().contextMenuPolicy(), Qt::ActionsContextMenu);
+    const auto act = [&](const char* text) {
+        for (QAction* action : table().actions()) {
+            if (action->text().contains(text)) action->trigger();
+        }
+    };
+    QSignalSpy refused(&view, &PlansView::settingsRefused);
+    bool expressed = false;
+    bool said_why = false;
+    for (std::size_t i = 0; i < shown().plans.size(); ++i) {
+        view.choosePlan(static_cast<int>(i));
+        const PlanSettings settings = settingsOf(shown().plans[i], SettingsFormat::megatron);
+        QApplication::clipboard()->setText("nothing");
+        refused.clear();
+        act("Megatron-LM");
+        if (settings.refused.isEmpty()) {
+            EXPECT_EQ(QApplication::clipboard()->text(), settings.text);
+            EXPECT_THAT(settings.text.toStdString(), HasSubstr("--pipeline-model-parallel-size"));
+            expressed = true;
+        } else {
+            EXPECT_EQ(QApplication::clipboard()->text(), "nothing");
+            ASSERT_EQ(refused.size(), 1);
+            EXPECT_EQ(refused.front().front().toString(), settings.refused);
+            said_why = true;
+        }
+    }
+    EXPECT_TRUE(expressed);
+    act("torchtitan");
+    act("flags of foreshard");
+    EXPECT_THAT(QApplication::clipboard()->text().toStdString(), HasSubstr("--model gpt-tiny"));
+    EXPECT_TRUE(said_why || std::none_of(shown().plans.begin(), shown().plans.end(),
+                                         [](const SearchPlan& plan) { return plan.plan.at("schedule") == "zb-v"; }));
+}
+
 TEST_F(SearchInWindow, SaysHowFarItIs) {
     openLarge();
     QSignalSpy progressed(&window_.searcher(), &SearchRunner::progressed);
@@ -224,6 +314,17 @@ TEST_F(SearchInWindow, WritesTheFileThatCanBeOpened) {
     ASSERT_EQ(read.plans.size(), shown().plans.size());
     for (std::size_t i = 0; i < read.plans.size(); ++i) EXPECT_EQ(read.plans[i].plan, shown().plans[i].plan);
     EXPECT_EQ(read.pareto, shown().pareto);
+    ASSERT_FALSE(read.refused.empty()) << "the map's reasons are in the file";
+    ASSERT_EQ(read.refused.size(), shown().refused.size());
+    for (std::size_t i = 0; i < read.refused.size(); ++i) EXPECT_EQ(read.refused[i].reason, shown().refused[i].reason);
+    for (const RefusedDegrees& cell : read.refused) {
+        const HeatMap map = heatMapOf({&read, {}});
+        const auto hatched = std::find_if(map.cells.begin(), map.cells.end(),
+                                          [&](const HeatCell& c) { return c.tp == cell.tp && c.pp == cell.pp; });
+        ASSERT_NE(hatched, map.cells.end());
+        EXPECT_TRUE(hatched->hatched());
+        EXPECT_THAT(heatCellText({&read, {}}, *hatched).toStdString(), HasSubstr(cell.reason));
+    }
 }
 
 TEST_F(SearchInWindow, ASessionWithAnUnknownConstraintIsRefused) {
