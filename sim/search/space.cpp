@@ -24,6 +24,7 @@ public:
         refuse_unsearched(request.base);
         space_.base = loaded(request.base);
         base_ = resolve(neutral());
+        base_.plan.overlap_param_gather = false;  // goes with a sharded optimizer, which the neutral plan has not
     }
 
     Space make() {
