@@ -62,15 +62,13 @@ PassTime sum_units(const StageOps& stage, const std::vector<BlockTimes>& times, 
     return total;
 }
 
-/// Communication beside a pass takes SMs and memory bandwidth from it: of two that overlap, the shorter's time counts
-/// again by the profile's ratio (arXiv 2507.03114 measures 19 % on average, up to 40 %).
-Picoseconds contention(double ratio, const Work& work, const WorkDuration& duration,
+Picoseconds contention(const Job& job, const Work& work, const WorkDuration& duration,
                        const std::vector<CommDuration>& comms) {
     Picoseconds beside = 0;
     for (const std::int32_t comm : work.under) {
         if (comm >= 0) beside += comms[static_cast<std::size_t>(comm)].busy;
     }
-    return std::llround(ratio * static_cast<double>(std::min(duration.total(), beside)));
+    return lost_beside(job, duration.total(), beside);
 }
 
 /// DeepSpeed's ZeRO-3 gathers parameter by parameter, and reaches less of the NICs between nodes.
@@ -136,8 +134,13 @@ CommTime comm_time(const Job& job, const NetworkModel& network, const CommClass&
     return with_wakeup(job, network.collective(comm.kind, comm.message, group_placement(job, comm.axis)));
 }
 
-CommDuration round(const CommTime& time) {
-    return {to_picoseconds(time.busy), to_picoseconds(time.latency), to_picoseconds(time.wire), time.blocks};
+/// A step bears its share of what is sent once in several.
+CommDuration charged(const Job& job, const CommClass& comm, const CommTime& time) {
+    const double share = 1.0 / comm.every;
+    const Seconds busy =
+        (time.busy * zero3_slowdown(job, comm) + many_parts(job, comm) + fetched_shard(job, comm)) * share;
+    return {to_picoseconds(comm.wait + busy), to_picoseconds(time.latency * share), to_picoseconds(time.wire * share),
+            time.blocks};
 }
 
 /// Groups of one axis and equal messages occur once a pipeline rank or replica; their times are computed once.
@@ -179,9 +182,22 @@ private:
 
 WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass, Seconds overhead) {
     const auto units = static_cast<std::int32_t>(stage_units(stage).size());
-    PassTime time = sum_units(stage, blocks, {TaskKind::pass, 0, pass, 0, units});
-    time.host += overhead;
+    return part_of_pass(stage, blocks, {TaskKind::pass, 0, pass, 0, units}, overhead);
+}
+
+WorkDuration part_of_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, const Work& work,
+                          Seconds overhead) {
+    PassTime time = sum_units(stage, blocks, work);
+    if (work.first_unit == 0) time.host += overhead;
     return round(time);
+}
+
+/// Communication beside a pass takes SMs and memory bandwidth from it: of two that overlap, the shorter's time counts
+/// again by the profile's ratio (arXiv 2507.03114 measures 19 % on average, up to 40 %).
+Picoseconds lost_beside(const Job& job, Picoseconds compute, Picoseconds communication) {
+    if (job.plan.contention == Contention::full) return 0;  // it is simulated
+    const double ratio = job.software.numbers.dp_contention_ratio;
+    return std::llround(ratio * static_cast<double>(std::min(compute, communication)));
 }
 
 Seconds pass_overhead(const Job& job) {
@@ -191,7 +207,7 @@ Seconds pass_overhead(const Job& job) {
 
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm) {
     const bool local = comm.kind == CollectiveKind::send_recv && share_domain(job, comm.from_rank, comm.to_rank);
-    return round(comm_time(job, network, comm, local));
+    return charged(job, comm, comm_time(job, network, comm, local));
 }
 
 BytesPerSecond host_link(const DeviceSpec& device) {
@@ -248,18 +264,12 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
     CommTimer comm_timer(job, graph, network);
     for (const CommClass& comm : graph.comm_classes) {
         const CommTime& time = comm_timer.time(comm);
-        const double share = 1.0 / comm.every;
-        const Seconds busy =
-            (time.busy * zero3_slowdown(job, comm) + many_parts(job, comm) + fetched_shard(job, comm)) * share;
-        result.comms.push_back({to_picoseconds(comm.wait + busy), to_picoseconds(time.latency * share),
-                                to_picoseconds(time.wire * share), time.blocks});
+        result.comms.push_back(charged(job, comm, time));
         result.limits.push_back(time.limit);
     }
-    // Full contention is simulated.
-    if (job.plan.contention == Contention::full) return result;
     for (std::size_t i = 0; i < graph.works.size(); ++i) {
         result.works[i].spent[static_cast<std::size_t>(Spent::exposed_dp)] =
-            contention(job.software.numbers.dp_contention_ratio, graph.works[i], result.works[i], result.comms);
+            contention(job, graph.works[i], result.works[i], result.comms);
     }
     return result;
 }

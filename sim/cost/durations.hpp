@@ -71,11 +71,18 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
 /// Time of a whole pass of a stage, from the times of its blocks and its own overhead, rounded like every work.
 WorkDuration whole_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, Pass pass, Seconds overhead);
 
+/// The same of a part of a pass; the overhead counts where the part holds the stage's first unit.
+WorkDuration part_of_pass(const StageOps& stage, const std::vector<BlockTimes>& blocks, const Work& work,
+                          Seconds overhead);
+
+/// What compute loses to communication that is in flight beside it.
+Picoseconds lost_beside(const Job& job, Picoseconds compute, Picoseconds communication);
+
 /// What a pipeline's F, B, I and W take beside their kernels; none without a pipeline, unless a calibration measured
 /// it.
 Seconds pass_overhead(const Job& job);
 
-/// Time of one message or collective, rounded like every comm.
+/// Time of one message or collective between ranks, as Durations has it.
 CommDuration comm_duration(const Job& job, const NetworkModel& network, const CommClass& comm);
 
 /// Update of so many parameters on the host: gradients go there, and updated weights come back (unless they stay

@@ -22,8 +22,8 @@ Picoseconds total(const CommDuration& time) {
 /// Costs of one job and the chain of work that follows the pipeline on every rank.
 class StepBound {
 public:
-    StepBound(const Job& job, const Schedule& schedule)
-        : job_(job), schedule_(schedule), shape_(pipeline_shape(schedule)), cost_(job), network_(job) {
+    StepBound(const Job& job, const Schedule& schedule, const CostModel& cost, const NetworkModel& network)
+        : job_(job), schedule_(schedule), shape_(pipeline_shape(schedule)), cost_(cost), network_(network) {
         if (job.stage_times) {
             take_given_costs();
         } else {
@@ -50,9 +50,9 @@ private:
         return asynchronous || job_.plan.skew_steps > 1;
     }
     Estimate period() const;
-    /// One reduction after the pipeline, one gather after the optimizer: plain DDP and ZeRO-1.
+    /// One reduction after the pipeline, one gather after the optimizer: plain DDP, ZeRO-1 and 2.
     bool plain() const {
-        return job_.plan.data_parallel == DataParallelKind::ddp && !shards_gradients(job_.plan) &&
+        return job_.plan.data_parallel == DataParallelKind::ddp && !shards_parameters(job_.plan) &&
                inner_group_size(job_.plan) == data_.size;
     }
     /// Communication that hides under compute, and replicas in two directions, have no closed form here.
@@ -86,15 +86,15 @@ private:
         return to_picoseconds(cost_.optimizer(optimized_[rank], Bytes(bytes)).seconds);
     }
     Picoseconds step_overhead() const { return to_picoseconds(job_.software.numbers.step_overhead); }
-    CommDuration comm(CollectiveKind kind, Axis axis, double bytes) const {
-        return comm_duration(job_, network_, {kind, axis, Bytes(bytes), 0, 0});
+    CommDuration comm(CollectiveKind kind, Axis axis, double bytes, int parts = 1) const {
+        return comm_duration(job_, network_, {kind, axis, Bytes(bytes), 0, 0, 1, parts});
     }
 
     const Job& job_;
     const Schedule& schedule_;
     PipelineShape shape_;
-    CalibratedCost cost_;
-    NcclNetwork network_;
+    const CostModel& cost_;
+    const NetworkModel& network_;
     PipelineCosts costs_;
     GroupPlacement data_;
     std::vector<std::vector<double>> stage_parameters_;  ///< per rank and stage that it holds: dense
@@ -189,7 +189,8 @@ Picoseconds StepBound::finished(std::size_t rank, Picoseconds at) const {
         Picoseconds latency = 0;
         for (const double elements : stage_parameters_[rank]) {
             const double bytes = elements * activation_bytes(job_.plan.precision);
-            const CommDuration gather = comm(CollectiveKind::all_gather, Axis::dp, bytes);
+            const int parts = job_.software.structure.zero_gathers_by_broadcast ? shard_size(job_.plan) : 1;
+            const CommDuration gather = comm(CollectiveKind::all_gather, Axis::dp, bytes, parts);
             at += gather.busy;
             latency = gather.latency;
         }
@@ -199,11 +200,10 @@ Picoseconds StepBound::finished(std::size_t rank, Picoseconds at) const {
 }
 
 Picoseconds StepBound::after_sync(const std::vector<Picoseconds>& ends) const {
-    const LaneBound lane = lane_bound(job_, schedule_, costs_, earliest_starts(shape_, costs_), network_);
+    const std::vector<Picoseconds> starts = earliest_starts(shape_, costs_);
+    const std::vector<Picoseconds> lane = lane_ends(job_, schedule_, costs_, starts, cost_, network_);
     std::vector<Picoseconds> at;
-    for (std::size_t r = 0; r < ends.size(); ++r) {
-        at.push_back(std::max(reduced(r, ends[r]) + lane.before[r] + lane.after[r], lane.ends[r]));
-    }
+    for (std::size_t r = 0; r < ends.size(); ++r) at.push_back(std::max(reduced(r, ends[r]), lane[r]));
     const auto first = static_cast<std::size_t>(shape_.stage_rank.front().front());
     const auto last = static_cast<std::size_t>(shape_.stage_rank.front().back());
     if (ties_embedding_across_ranks(job_) && first != last) {
@@ -238,7 +238,13 @@ Estimate StepBound::period() const {
 }  // namespace
 
 Estimate estimate(const Job& job, const Schedule& schedule) {
-    return StepBound(job, schedule).run();
+    const CalibratedCost cost(job);
+    const NcclNetwork network(job);
+    return estimate(job, schedule, cost, network);
+}
+
+Estimate estimate(const Job& job, const Schedule& schedule, const CostModel& cost, const NetworkModel& network) {
+    return StepBound(job, schedule, cost, network).run();
 }
 
 }  // namespace foreshard

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "sim/cost/cost_model.hpp"
+#include "sim/cost/network_model.hpp"
 #include "sim/plan/schedule.hpp"
 #include "sim/spec/job.hpp"
 #include "sim/units.hpp"
@@ -25,5 +27,8 @@ struct Estimate {
 /// (overlapped parameter gathers, skewed or asynchronous steps) the bound is of the steady period.
 /// Precondition: check(job) is empty, the schedule is the job's.
 Estimate estimate(const Job& job, const Schedule& schedule);
+
+/// The same with models that are at hand: those of the job, which may remember what they were asked.
+Estimate estimate(const Job& job, const Schedule& schedule, const CostModel& cost, const NetworkModel& network);
 
 }  // namespace foreshard

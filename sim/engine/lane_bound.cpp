@@ -1,6 +1,8 @@
 #include "sim/engine/lane_bound.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "sim/cost/durations.hpp"
 #include "sim/plan/data_parallel/gradient_buckets.hpp"
@@ -18,17 +20,20 @@ bool finishes_weights(Pass pass) {
 
 class LaneBounds {
 public:
-    LaneBounds(const Job& job, const Schedule& schedule, const PipelineCosts& costs, const NetworkModel& network)
+    LaneBounds(const Job& job, const Schedule& schedule, const PipelineCosts& costs, const CostModel& cost,
+               const NetworkModel& network)
         : job_(job),
           schedule_(schedule),
           costs_(costs),
           network_(network),
           replicas_(group_placement(job, Axis::dp).size),
-          stages_(build_stage_ops(job, stage_layout(job))) {}
+          stages_(build_stage_ops(job, stage_layout(job))) {
+        if (shards_parameters(job.plan)) find_shards(cost);
+    }
 
     /// End of the last bucket's reduction.
     Picoseconds buckets_end(std::size_t rank, Picoseconds start) const;
-    void add_sharded(std::size_t rank, LaneBound& bound) const;
+    Picoseconds sharded_end(std::size_t rank, Picoseconds start);
 
 private:
     std::size_t contents_of(const Action& action) const {
@@ -40,12 +45,20 @@ private:
         return comm_duration(job_, network_, {kind, axis, Bytes(bytes), 0, 0});
     }
 
+    void find_shards(const CostModel& cost);
+    Picoseconds shard_time(CollectiveKind kind, std::int32_t stage, std::int32_t group);
+    Picoseconds item_time(const ShardPlan& plan, const ShardItem& item, const Action& action);
+
     const Job& job_;
     const Schedule& schedule_;
     const PipelineCosts& costs_;
     const NetworkModel& network_;
     int replicas_;
     std::vector<StageOps> stages_;
+    std::vector<ShardGroups> groups_;              ///< of sharded parameters, per stage
+    std::vector<std::vector<BlockTimes>> blocks_;  ///< the same
+    std::map<std::tuple<CollectiveKind, std::int32_t, std::int32_t>, Picoseconds> shard_times_;
+    std::map<std::tuple<std::int32_t, Pass, std::int32_t, std::int32_t>, Picoseconds> part_times_;
 };
 
 Picoseconds LaneBounds::pass_time(const Action& action) const {
@@ -105,55 +118,85 @@ Picoseconds LaneBounds::buckets_end(std::size_t rank, Picoseconds start) const {
     return lane;
 }
 
-void LaneBounds::add_sharded(std::size_t rank, LaneBound& bound) const {
-    std::vector<ShardGroups> groups;
-    groups.reserve(stages_.size());
-    for (const StageOps& stage : stages_) groups.push_back(shard_groups(job_, stage));
-    const bool alone = schedule_.ranks == 1;
-    const ShardPlan plan = plan_shards(schedule_.actions[rank], groups,
-                                       {job_.plan.prefetch_layers, job_.plan.sync_every_microbatch, alone, alone});
+void LaneBounds::find_shards(const CostModel& cost) {
+    const PassTimer timer(job_, cost, network_);
+    for (const StageOps& stage : stages_) {
+        groups_.push_back(shard_groups(job_, stage));
+        blocks_.emplace_back();
+        for (const OpBlock& block : stage.blocks) blocks_.back().push_back(timer.time(block));
+    }
+}
+
+/// How long a gather or a reduction holds the lane.
+Picoseconds LaneBounds::shard_time(CollectiveKind kind, std::int32_t stage, std::int32_t group) {
+    const auto [place, fresh] = shard_times_.try_emplace({kind, stage, group});
+    if (!fresh) return place->second;
     const Axis axis = shard_size(job_.plan) == replicas_ ? Axis::dp : Axis::dp_shard;
-    const auto elements = [&](std::int32_t stage, std::int32_t group) {
-        return groups[static_cast<std::size_t>(stage)].groups[static_cast<std::size_t>(group)].elements;
-    };
-    const auto gather = [&](const ShardGather& g) {
-        return collective(CollectiveKind::all_gather, axis,
-                          elements(g.stage, g.group) * activation_bytes(job_.plan.precision));
-    };
-    const auto reduce = [&](const ShardReduce& r) {
-        return collective(CollectiveKind::reduce_scatter, axis,
-                          elements(r.stage, r.group) * reduced_gradient_bytes(job_));
-    };
-    for (const ShardGather& g : plan.gathers) bound.ends[rank] += gather(g).busy;
-    for (const ShardReduce& r : plan.reduces) bound.ends[rank] += reduce(r).busy;
-    if (!alone) return;
-    const bool first = !plan.gathers.empty() && plan.gathers.front().first_item == 0;
-    if (first) bound.before[rank] = gather(plan.gathers.front()).busy;
+    const bool gathers = kind == CollectiveKind::all_gather;
+    const int width = gathers ? activation_bytes(job_.plan.precision) : reduced_gradient_bytes(job_);
+    const double elements = groups_[static_cast<std::size_t>(stage)].groups[static_cast<std::size_t>(group)].elements;
+    return place->second = collective(kind, axis, elements * width).busy;
+}
+
+/// Of a part of a pass, with what it loses to communication beside it.
+Picoseconds LaneBounds::item_time(const ShardPlan& plan, const ShardItem& item, const Action& action) {
+    const auto stage = static_cast<std::size_t>(action.stage);
+    const auto [place, fresh] = part_times_.try_emplace({action.stage, action.pass, item.first_unit, item.units});
+    if (fresh) {
+        const Work work{TaskKind::pass, action.stage, action.pass, item.first_unit, item.units};
+        place->second = part_of_pass(stages_[stage], blocks_[stage], work, pass_overhead(job_)).total();
+    }
+    Picoseconds beside = 0;
+    if (item.under_gather >= 0) {
+        const ShardGather& gather = plan.gathers[static_cast<std::size_t>(item.under_gather)];
+        beside += shard_time(CollectiveKind::all_gather, gather.stage, gather.group);
+    }
+    if (item.under_reduce >= 0) {
+        const ShardReduce& reduce = plan.reduces[static_cast<std::size_t>(item.under_reduce)];
+        beside += shard_time(CollectiveKind::reduce_scatter, reduce.stage, reduce.group);
+    }
+    return place->second + lost_beside(job_, place->second, beside);
+}
+
+Picoseconds LaneBounds::sharded_end(std::size_t rank, Picoseconds start) {
+    const std::vector<Action>& actions = schedule_.actions[rank];
+    const bool alone = schedule_.ranks == 1;
+    const ShardPlan plan =
+        plan_shards(actions, groups_, {job_.plan.prefetch_layers, job_.plan.sync_every_microbatch, alone, alone});
+    Picoseconds lane = 0;
+    Picoseconds compute = start;
+    for (const ShardGather& g : plan.gathers) lane += shard_time(CollectiveKind::all_gather, g.stage, g.group);
+    for (const ShardReduce& r : plan.reduces) lane += shard_time(CollectiveKind::reduce_scatter, r.stage, r.group);
+    for (const ShardItem& item : plan.items) {
+        compute += item_time(plan, item, actions[static_cast<std::size_t>(item.action)]);
+    }
+    if (!alone) return std::max(lane, compute);
+    if (!plan.gathers.empty() && plan.gathers.front().first_item == 0) {
+        compute += shard_time(CollectiveKind::all_gather, plan.gathers.front().stage, plan.gathers.front().group);
+    }
     const auto last_item = static_cast<std::int32_t>(plan.items.size()) - 1;
-    const bool last = !plan.reduces.empty() && plan.reduces.back().item == last_item;
-    if (last) bound.after[rank] = reduce(plan.reduces.back()).busy;
+    if (!plan.reduces.empty() && plan.reduces.back().item == last_item) {
+        compute += shard_time(CollectiveKind::reduce_scatter, plan.reduces.back().stage, plan.reduces.back().group);
+    }
+    return std::max(lane, compute);
 }
 
 }  // namespace
 
-LaneBound lane_bound(const Job& job, const Schedule& schedule, const PipelineCosts& costs,
-                     const std::vector<Picoseconds>& starts, const NetworkModel& network) {
+std::vector<Picoseconds> lane_ends(const Job& job, const Schedule& schedule, const PipelineCosts& costs,
+                                   const std::vector<Picoseconds>& starts, const CostModel& cost,
+                                   const NetworkModel& network) {
     const ParallelPlan& plan = job.plan;
-    const std::vector<Picoseconds> none(schedule.actions.size(), 0);
-    LaneBound bound{none, none, none};
+    std::vector<Picoseconds> ends(schedule.actions.size(), 0);
     const bool by_times = plan.data_parallel == DataParallelKind::horovod || uses_parameter_server(plan);
-    if (plan.dp * plan.cp <= 1 || by_times || !schedule.direction.empty()) return bound;
+    if (plan.dp * plan.cp <= 1 || by_times || !schedule.direction.empty()) return ends;
     const bool sharded = shards_parameters(plan);
-    if (!sharded && (!plan.overlap_grad_reduce || plan.overlap_param_gather)) return bound;
-    const LaneBounds lanes(job, schedule, costs, network);
-    for (std::size_t r = 0; r < none.size(); ++r) {
-        if (sharded) {
-            lanes.add_sharded(r, bound);
-        } else {
-            bound.ends[r] = lanes.buckets_end(r, starts[r]);
-        }
+    if (!sharded && (!plan.overlap_grad_reduce || plan.overlap_param_gather)) return ends;
+    LaneBounds lanes(job, schedule, costs, cost, network);
+    for (std::size_t r = 0; r < ends.size(); ++r) {
+        ends[r] = sharded ? lanes.sharded_end(r, starts[r]) : lanes.buckets_end(r, starts[r]);
     }
-    return bound;
+    return ends;
 }
 
 }  // namespace foreshard

@@ -59,6 +59,7 @@ public:
           mtp_experts_(job.model.mtp_layers > 0 ? mtp_block(job, op_shapes(job)).expert_parameters : 0) {}
 
     RankSync sync(const Space& space, const std::vector<int>& kinds) const;
+    bool reduces_first() const { return comms_.size() > 1 && !shards_parameters(job_.plan); }
 
 private:
     RankParameters parameters(const StageKind& kind) const {
@@ -68,9 +69,9 @@ private:
         count.expert = kind.experts * experts_.expert + kind.mtp * mtp_experts_;
         return count;
     }
-    /// One reduction after the pipeline, one gather after the optimizer: plain DDP and ZeRO-1 (as in estimate()).
+    /// One reduction after the pipeline, one gather after the optimizer: plain DDP, ZeRO-1 and 2 (as in estimate()).
     bool plain() const {
-        return job_.plan.data_parallel == DataParallelKind::ddp && !shards_gradients(job_.plan) &&
+        return job_.plan.data_parallel == DataParallelKind::ddp && !shards_parameters(job_.plan) &&
                inner_group_size(job_.plan) == comms_.size();
     }
     Picoseconds optimizer(double dense, double expert) const {
@@ -90,6 +91,8 @@ private:
         return time.busy + time.latency;
     }
     Picoseconds gathers(const Space& space, const std::vector<int>& kinds) const;
+    void add_lane(const StageKind& kind, RankSync& sync) const;
+    void add_group(std::int64_t elements, int count, bool kept, RankSync& sync) const;
 
     const Job& job_;
     ReplicaComms& comms_;
@@ -115,8 +118,48 @@ Picoseconds SyncTimer::gathers(const Space& space, const std::vector<int>& kinds
             comms_.time(CollectiveKind::all_gather, elements * activation_bytes(job_.plan.precision));
         time += gather.busy;
         latency = gather.latency;
+        if (!job_.software.structure.zero_gathers_by_broadcast) continue;
+        // Less one for the rounding of a sum.
+        const Seconds starts = job_.software.numbers.broadcast_latency * shard_size(job_.plan);
+        time += std::max(to_picoseconds(starts) - 1, Picoseconds{0});
     }
     return time + latency;
+}
+
+/// Groups of sharded parameters, at least as often as plan_shards() moves them.
+void SyncTimer::add_group(std::int64_t elements, int count, bool kept, RankSync& sync) const {
+    if (elements == 0 || count == 0) return;
+    const auto size = static_cast<double>(elements);
+    const Picoseconds gather =
+        count * comms_.time(CollectiveKind::all_gather, size * activation_bytes(job_.plan.precision)).busy;
+    const Picoseconds reduce =
+        count * comms_.time(CollectiveKind::reduce_scatter, size * reduced_gradient_bytes(job_)).busy;
+    // A kept group stays until the backward; with a pipeline until the last one.
+    if (!kept) {
+        sync.lane_each += 2 * gather;
+    } else if (job_.plan.pp == 1) {
+        sync.lane_each += gather;
+    } else {
+        sync.lane_once += gather;
+    }
+    (job_.plan.sync_every_microbatch ? sync.lane_each : sync.lane_once) += reduce;
+}
+
+/// Of one stage, as shard_groups() groups it. DeepSpeed keeps what is used again soon: here all of it is.
+void SyncTimer::add_lane(const StageKind& kind, RankSync& sync) const {
+    if (!shards_parameters(job_.plan) || comms_.size() == 1 || shard_size(job_.plan) != comms_.size()) return;
+    const bool kept = !is_fsdp(job_.plan.data_parallel) || !job_.plan.reshard_after_forward;
+    const bool tied_here = job_.model.tied_embeddings && job_.plan.pp == 1;
+    const bool one_root = job_.plan.data_parallel == DataParallelKind::fsdp1 || tied_here;
+    add_group(dense_.dense + dense_.expert, kind.dense, kept, sync);
+    add_group(experts_.dense + experts_.expert, kind.experts, kept, sync);
+    add_group(mtp_ + mtp_experts_, kind.mtp, kept, sync);
+    if (one_root) {
+        add_group((kind.embedding ? embedding_ : 0) + (kind.loss ? head_ : 0), 1, true, sync);
+    } else {
+        add_group(kind.embedding ? embedding_ : 0, 1, kept, sync);
+        add_group(kind.loss ? head_ : 0, 1, true, sync);
+    }
 }
 
 RankSync SyncTimer::sync(const Space& space, const std::vector<int>& kinds) const {
@@ -131,53 +174,60 @@ RankSync SyncTimer::sync(const Space& space, const std::vector<int>& kinds) cons
     sync.update = optimizer(static_cast<double>(all.dense), static_cast<double>(all.expert)) +
                   to_picoseconds(job_.software.numbers.step_overhead);
     sync.finish = sync.update + gathers(space, kinds);
+    for (const int kind : kinds) add_lane(space.kinds[static_cast<std::size_t>(kind)], sync);
     const StateBytes states = state_bytes(job_, all.dense, all.expert);
     sync.held = states.total() + library_;
     sync.optimizer_step = states.optimizer_step;
     return sync;
 }
 
-FormSync form_sync(const Space& space, PlanKey key, ReplicaComms& comms, const CostModel& cost,
+/// What a form adds to the timers of its grid, one per sharding. @param shape a job of the form with all degrees
+FormSync form_sync(const Space& space, const PipelineForm& form, const Job& shape, const std::vector<SyncTimer>& timers,
                    const NetworkModel& network) {
     FormSync result;
-    const PipelineForm& form = space.forms[static_cast<std::size_t>(key.form)];
-    for (std::size_t sharding = 0; sharding < space.shardings.size(); ++sharding) {
-        key.sharding = static_cast<std::int16_t>(sharding);
-        Job job = space.templates[static_cast<std::size_t>(key.form)][sharding];
-        set_plan(space, key, job);
-        const SyncTimer timer(job, comms, cost);
+    for (const SyncTimer& timer : timers) {
         for (const std::vector<int>& kinds : form.classes) result.ranks.push_back(timer.sync(space, kinds));
-        result.reduces_first.push_back(comms.size() > 1 && !shards_parameters(job.plan) ? 1 : 0);
-        if (sharding > 0) continue;
-        result.runtime = bytes_in(runtime_parts(job));
-        result.ties_embedding = ties_embedding_across_ranks(job) && form.rank.front() != form.rank.back();
-        if (!result.ties_embedding) continue;
-        const CommTime time = network.collective(CollectiveKind::all_reduce, Bytes(embedding_gradient_bytes(job)),
-                                                 group_placement(job, Axis::embedding));
-        result.embedding = to_picoseconds(time.busy) + to_picoseconds(time.latency);
+        result.reduces_first.push_back(timer.reduces_first() ? 1 : 0);
     }
+    result.runtime = bytes_in(runtime_parts(shape));
+    result.ties_embedding = ties_embedding_across_ranks(shape) && form.rank.front() != form.rank.back();
+    if (!result.ties_embedding) return result;
+    const CommTime time = network.collective(CollectiveKind::all_reduce, Bytes(embedding_gradient_bytes(shape)),
+                                             group_placement(shape, Axis::embedding));
+    result.embedding = to_picoseconds(time.busy) + to_picoseconds(time.latency);
     return result;
 }
 
 }  // namespace
 
 GridCosts::GridCosts(const Space& space, int cell, int grid, const CostModel& cost, const NetworkModel& network) {
-    const Grid& shape = space.cells[static_cast<std::size_t>(cell)].grids[static_cast<std::size_t>(grid)];
+    const Grid& grid_shape = space.cells[static_cast<std::size_t>(cell)].grids[static_cast<std::size_t>(grid)];
     // Micro-batch and sequence parallelism do not matter here: any branch of the cell will do.
     const auto branch = std::find_if(space.branches.begin(), space.branches.end(),
                                      [&](const Branch& known) { return known.cell == cell; });
     if (branch == space.branches.end()) return;
     PlanKey key{static_cast<std::int32_t>(branch - space.branches.begin()), static_cast<std::int16_t>(grid),
-                static_cast<std::int16_t>(shape.forms.front()), 0, 0};
-    Job job = space.templates[static_cast<std::size_t>(key.form)].front();
-    set_plan(space, key, job);
-    groups = {group_placement(job, Axis::tp), group_placement(job, Axis::cp), group_placement(job, Axis::ep)};
-    ReplicaComms comms(group_placement(job, Axis::dp), network);
-    for (int r = 0; r < shape.pp; ++r) local.push_back(share_domain(job, r, (r + 1) % shape.pp) ? 1 : 0);
-    forms.reserve(shape.forms.size());
-    for (const int form : shape.forms) {
+                static_cast<std::int16_t>(grid_shape.forms.front()), 0, 0};
+    // But for ends that share a rank, nothing depends on how layers stand on stages: one job a sharding will do.
+    std::vector<Job> jobs = space.templates[static_cast<std::size_t>(key.form)];
+    for (std::size_t sharding = 0; sharding < jobs.size(); ++sharding) {
+        key.sharding = static_cast<std::int8_t>(sharding);
+        set_plan(space, key, jobs[sharding]);
+    }
+    key.sharding = 0;
+    Job shape = jobs.front();
+    groups = {group_placement(shape, Axis::tp), group_placement(shape, Axis::cp), group_placement(shape, Axis::ep)};
+    ReplicaComms comms(group_placement(shape, Axis::dp), network);
+    for (int r = 0; r < shape.plan.pp; ++r) local.push_back(share_domain(shape, r, (r + 1) % shape.plan.pp) ? 1 : 0);
+    std::vector<SyncTimer> timers;
+    timers.reserve(jobs.size());
+    for (const Job& job : jobs) timers.emplace_back(job, comms, cost);
+    forms.reserve(grid_shape.forms.size());
+    for (const int form : grid_shape.forms) {
         key.form = static_cast<std::int16_t>(form);
-        forms.push_back(form_sync(space, key, comms, cost, network));
+        shape.plan = space.templates[static_cast<std::size_t>(form)].front().plan;
+        set_plan(space, key, shape);
+        forms.push_back(form_sync(space, space.forms[static_cast<std::size_t>(form)], shape, timers, network));
     }
 }
 

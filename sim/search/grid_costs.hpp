@@ -18,6 +18,8 @@ struct RankSync {
     Picoseconds reduce = 0;        ///< behind the last pass: one reduction of all gradients
     Picoseconds finish = 0;        ///< optimizer, gathers that are not hidden, the step's overhead
     Picoseconds update = 0;        ///< of these, what a rank does by itself
+    Picoseconds lane_each = 0;     ///< sharded parameters: gathers and reductions of every micro-batch
+    Picoseconds lane_once = 0;     ///< and those of a step
     ByteCount held = 0;            ///< states and workspaces
     ByteCount optimizer_step = 0;  ///< more in the optimizer
 };

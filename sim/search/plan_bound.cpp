@@ -152,7 +152,8 @@ Picoseconds PipelineBounds::step(const PlanParts& parts, const FormSync& sync, i
     const auto last = static_cast<std::size_t>(form.rank.back());
     const Picoseconds met = sync.ties_embedding ? exchange_end(parts, sync, sharding, of(first), of(last)) : 0;
     for (std::size_t r = 0; r < ends_.size(); ++r) {
-        Picoseconds at = ends_[r] + of(r).reduce;
+        const Picoseconds lane = parts.microbatches * of(r).lane_each + of(r).lane_once;
+        Picoseconds at = std::max(ends_[r] + of(r).reduce, lane);
         if (sync.ties_embedding && (r == first || r == last)) at = std::max(at, met);
         step = std::max(step, at + of(r).finish);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -10,10 +11,15 @@
 
 #include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
+#include "sim/plan/pass_buffers.hpp"
 #include "sim/prefixes.hpp"
 #include "sim/search/branch_bounds.hpp"
+#include "sim/search/candidate_queue.hpp"
+#include "sim/search/known_collectives.hpp"
 #include "sim/search/parallel.hpp"
+#include "sim/search/refined_bound.hpp"
 #include "sim/search/relax.hpp"
+#include "sim/spec/data_parallel.hpp"
 
 namespace foreshard {
 
@@ -47,6 +53,13 @@ Picoseconds mean_busy_time(const Report& report) {
     for (const RankReport& rank : report.ranks) total += busy_time(rank.account);
     return total / static_cast<Picoseconds>(report.ranks.size());
 }
+
+/// What became of a queued plan: it was simulated, or its bounds got tighter.
+struct Advance {
+    QueuedPlan plan;
+    ByteCount need = 0;  ///< by its bounds: allocated and outside the allocator
+    std::optional<SimulatedPlan> simulated;
+};
 
 bool comes_first(const Candidate& a, const Candidate& b) {
     return a.step_time != b.step_time ? a.step_time < b.step_time : a.key < b.key;
@@ -110,6 +123,10 @@ private:
     bool keep(SimulatedPlan&& plan);
     void tell_plans();
     void tell(const SimulatedPlan& plan) const;
+    bool bounds_are_tight(const PlanKey& key) const;
+    Advance advance(const QueuedPlan& plan, const NetworkModel& network) const;
+    void settle(Advance&& plan, CandidateQueue& queue);
+    void count_too_large(ByteCount need, const PlanKey& key);
     void finish();
     FoundPlan found(const SimulatedPlan& plan) const {
         return {plan_request(space_, plan.key), plan.summary, measure_.figures(plan.step_time, plan.busy_time),
@@ -295,13 +312,17 @@ void Searcher::tell(const SimulatedPlan& plan) const {
     on_improvement_({found(plan), fastest, on_front, result_.evaluated, result_.simulated});
 }
 
+void Searcher::count_too_large(ByteCount need, const PlanKey& key) {
+    ++result_.infeasible[memory_reason];
+    tally_.does_not_fit(key);
+    if (!closest_ || need < closest_->need) closest_ = ClosestMiss{need, key};
+}
+
 /// False when the plan does not fit.
 bool Searcher::keep(SimulatedPlan&& plan) {
     ++result_.simulated;
     if (plan.need > limit_) {
-        ++result_.infeasible[memory_reason];
-        tally_.does_not_fit(plan.key);
-        if (!closest_ || plan.need < closest_->need) closest_ = ClosestMiss{plan.need, plan.key};
+        count_too_large(plan.need, plan.key);
         return false;
     }
     tell(plan);
@@ -310,20 +331,66 @@ bool Searcher::keep(SimulatedPlan&& plan) {
     return true;
 }
 
+/// Whether the fast bounds leave nothing out that the list of actions would tell.
+bool Searcher::bounds_are_tight(const PlanKey& key) const {
+    const ScheduleKind kind = space_.forms[static_cast<std::size_t>(key.form)].schedule;
+    const bool usual = kind == ScheduleKind::none || kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::gpipe ||
+                       kind == ScheduleKind::interleaved || kind == ScheduleKind::zb_v;
+    const Job& job = space_.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
+    return usual && !shards_gradients(job.plan) && !shards_parameters(job.plan) && !job.plan.overlap_grad_reduce;
+}
+
+Advance Searcher::advance(const QueuedPlan& plan, const NetworkModel& network) const {
+    Advance result{plan, 0, std::nullopt};
+    if (plan.tight) {
+        result.simulated = simulate(plan.candidate);
+        return result;
+    }
+    const Job job = resolve(merge(space_.base, plan_request(space_, plan.candidate.key)));
+    const Schedule schedule = schedule_of(job);
+    Candidate& candidate = result.plan.candidate;
+    candidate.memory = std::max(candidate.memory, refined_memory(job, schedule));
+    result.plan.tight = true;
+    result.need = candidate.memory;
+    for (const NamedBytes& part : runtime_parts(job)) result.need += part.bytes;
+    if (result.need > limit_ || incumbents_.rule_out(candidate.step_time, candidate.memory, candidate.busy_time)) {
+        return result;
+    }
+    candidate.step_time =
+        std::max(candidate.step_time, refined_step_time(job, schedule, costs_.of(job.plan.precision), network));
+    return result;
+}
+
+void Searcher::settle(Advance&& plan, CandidateQueue& queue) {
+    if (plan.simulated) {
+        keep(std::move(*plan.simulated));
+        return;
+    }
+    ++result_.refined;
+    if (plan.need > limit_) {
+        count_too_large(plan.need, plan.plan.candidate.key);
+    } else {
+        queue.push(plan.plan);
+    }
+}
+
 /// In the order of their bounds, until none that is left can be among the best or on the front.
 void Searcher::simulate_candidates() {
-    std::sort(candidates_.begin(), candidates_.end(), comes_first);
-    std::size_t next = 0;
-    while (next < candidates_.size()) {
+    CandidateQueue queue;
+    for (const Candidate& candidate : candidates_) queue.push({candidate, bounds_are_tight(candidate.key)});
+    const auto all = static_cast<double>(queue.size());
+    std::vector<std::unique_ptr<KnownCollectives>> known;  // by thread
+    for (int i = 0; i < threads_; ++i) known.push_back(std::make_unique<KnownCollectives>(costs_.passes()));
+    while (!queue.empty()) {
         check_stop(stop_);
-        std::vector<Candidate> round;
-        for (; next < candidates_.size() && round.size() < simulations_at_a_time; ++next) {
-            const Candidate& candidate = candidates_[next];
-            if (!incumbents_.rule_out(candidate.step_time, candidate.memory, candidate.busy_time))
-                round.push_back(candidate);
-        }
-        for (SimulatedPlan& plan : simulate(round)) keep(std::move(plan));
-        report("simulation", static_cast<double>(next) / static_cast<double>(candidates_.size()));
+        const std::vector<QueuedPlan> round = queue.pop_some(simulations_at_a_time, incumbents_);
+        std::vector<std::optional<Advance>> advanced(round.size());
+        parallel_for(threads_, round.size(), [&](std::size_t i, int thread) {
+            check_stop(stop_);
+            advanced[i] = advance(round[i], *known[static_cast<std::size_t>(thread)]);
+        });
+        for (std::optional<Advance>& one : advanced) settle(std::move(*one), queue);
+        report("simulation", 1.0 - static_cast<double>(queue.size()) / all);
     }
 }
 

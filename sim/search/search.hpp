@@ -39,6 +39,7 @@ struct SearchOutcome {
     std::optional<double> train_tokens;  ///< as asked for
     std::int64_t evaluated = 0;          ///< plans whose bounds were computed
     std::int64_t pruned = 0;             ///< plans that were cut off with their branch
+    std::int64_t refined = 0;            ///< plans whose bounds were computed again, from their lists of actions
     std::int64_t simulated = 0;
     int threads = 0;
     double estimate_elapsed_s = 0.0;

@@ -102,6 +102,7 @@ void SpaceMaker::settle_numerics() {
         if (axis.kept && !axes_.free(axis.name)) space_.base = with_value(std::move(space_.base), axis.name, "");
     }
     base_ = resolve(neutral());
+    base_.plan.overlap_param_gather = false;  // goes with a sharded optimizer, which the neutral plan has not
     if (base_.plan.offload_activation_layers < 0) {
         throw InputError("--offload-activation-layers", "", "must not be negative; nearest: 0");
     }
@@ -112,6 +113,7 @@ void SpaceMaker::settle_numerics() {
     if (space_.names_precision) space_.base.precision = std::string(to_string(space_.precisions.front()));
     if (space_.names_order) space_.base.order = space_.orders.front();
     base_ = resolve(neutral());
+    base_.plan.overlap_param_gather = false;  // goes with a sharded optimizer, which the neutral plan has not
     for (const std::string& order : space_.orders) refuse_malformed(order);
 }
 

@@ -106,6 +106,24 @@ TEST(Estimate, CountsReductionsThatOutlastCompute) {
     }
 }
 
+/// Reductions and gathers behind the last pass are known exactly: those of ZeRO-2, and gathers by one broadcast a rank.
+TEST(Estimate, IsExactForShardedStatesWhereNothingOverlaps) {
+    for (const char* software : {"megatron-core-te", "internlm"}) {
+        for (const int zero : {1, 2}) {
+            JobRequest request = test::tiny_request(1, 1);
+            request.software = software;
+            request.gpus = request.dp = 8;
+            request.gbs = 16;
+            request.zero = zero;
+            request.overlap_grad_reduce = false;
+            const Evaluation e = evaluate(test::valid_job(request));
+            const Estimate bound = estimate(e.job, e.schedule);
+            EXPECT_TRUE(bound.exact) << software << " ZeRO-" << zero;
+            EXPECT_EQ(bound.step_time, e.timeline.step_time()) << software << " ZeRO-" << zero;
+        }
+    }
+}
+
 /// Stage times drawn anew for every stage, so that nothing is equal.
 Job uneven_job(std::uint64_t seed, ScheduleKind kind, int p, int m, int v) {
     std::mt19937_64 dice(seed);

@@ -1,14 +1,20 @@
+#include <array>
+
 #include <gtest/gtest.h>
 
+#include "sim/cost/calibrated.hpp"
+#include "sim/cost/nccl_network.hpp"
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/evaluate.hpp"
 #include "sim/error.hpp"
 #include "sim/prefixes.hpp"
 #include "sim/search/forms.hpp"
+#include "sim/search/refined_bound.hpp"
 #include "sim/spec/calibration.hpp"
 #include "sim/spec/data_parallel.hpp"
 #include "sim/spec/request_text.hpp"
 #include "sim/spec/schedule_kinds.hpp"
+#include "tests/support/jobs.hpp"
 #include "tests/support/search_spaces.hpp"
 
 /// The fast bounds of plans against estimate(), the engine and the report's memory.
@@ -35,7 +41,9 @@ INSTANTIATE_TEST_SUITE_P(Seeds, BoundsOfSpace, testing::Range(std::uint64_t{1}, 
 /// Every `stride`-th plan is simulated.
 void compare_with_engine(const SearchRequest& request, std::size_t stride) {
     const BoundedSpace bounded = test::bounded_space(request);
-    ASSERT_FALSE(bounded.plans.empty());
+    ASSERT_FALSE(bounded.plans.empty()) << testing::PrintToString(bounded.space.infeasible)
+                                        << testing::PrintToString(bounded.space.rules)
+                                        << testing::PrintToString(bounded.space.branches.size());
     for (std::size_t i = 0; i < bounded.plans.size(); i += stride) {
         const Candidate& plan = bounded.plans[i];
         const Job job = test::job_of(bounded.space, plan.key);
@@ -49,6 +57,11 @@ void compare_with_engine(const SearchRequest& request, std::size_t stride) {
         }
         const Estimate reference = estimate(job, e.schedule);
         EXPECT_LE(plan.step_time, reference.step_time) << reference.form;
+        const CalibratedCost cost(job);
+        const NcclNetwork network(job);
+        const Picoseconds refined = refined_step_time(job, e.schedule, cost, network);
+        EXPECT_LE(refined, e.timeline.step_time());
+        EXPECT_LE(refined_memory(job, e.schedule), e.report.summary.peak_memory);
     }
 }
 
@@ -113,6 +126,17 @@ TEST(Bounds, HoldWhereRanksSlowEachOtherDown) {
     EXPECT_THROW(test::bounded_space(calibrated_search(3, shared)), InputError);
 }
 
+/// Every scheme of sharded parameters, with and without what overlaps.
+TEST_P(BoundsOfSpace, AreNeverAboveTheEngineWithShardedParameters) {
+    SearchRequest request = test::random_search(GetParam());
+    const std::array<const char*, 4> schemes = {"fsdp1", "fsdp2", "hsdp", "ddp"};
+    request.constraints["data_parallel"] = schemes[GetParam() % schemes.size()];
+    request.constraints["zero"] = "2,3";
+    request.constraints["dp"] = "2..16";
+    request.base.gpus = 16;  // HSDP wants two nodes
+    compare_with_engine(request, 23);
+}
+
 /// Where nothing of data parallelism overlaps, the default space is bounded as tightly as estimate() does.
 TEST_P(BoundsOfSpace, AreThoseOfEstimate) {
     const BoundedSpace bounded = test::bounded_space(test::random_search(GetParam()));
@@ -121,6 +145,29 @@ TEST_P(BoundsOfSpace, AreThoseOfEstimate) {
         const Job job = test::job_of(bounded.space, plan.key);
         SCOPED_TRACE(words(plan_request(bounded.space, plan.key)));
         EXPECT_EQ(plan.step_time, estimate(job, schedule_of(job)).step_time);
+    }
+}
+
+/// One rank per replica, parameters sharded: gathers and reductions hide under compute and slow it down.
+TEST(RefinedBound, KnowsWhatShardingCosts) {
+    for (const char* scheme : {"fsdp1", "fsdp2"}) {
+        JobRequest request;
+        request.model = "llama3-8b";
+        request.cluster = "dgx-h100";
+        request.gpus = 32;
+        request.gbs = 128;
+        request.mbs = 1;
+        request.data_parallel = scheme;
+        const Job job = test::valid_job(request);
+        const Evaluation e = evaluate(job);
+        const auto step = static_cast<double>(e.timeline.step_time());
+        const CalibratedCost cost(job);
+        const NcclNetwork network(job);
+        const Picoseconds bound = refined_step_time(job, e.schedule, cost, network);
+        EXPECT_LE(bound, e.timeline.step_time()) << scheme;
+        EXPECT_GE(static_cast<double>(bound), 0.97 * step) << scheme;
+        const auto peak = static_cast<double>(e.report.summary.peak_memory);
+        EXPECT_GE(static_cast<double>(refined_memory(job, e.schedule)), 0.85 * peak) << scheme;
     }
 }
 

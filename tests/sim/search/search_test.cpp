@@ -21,15 +21,18 @@ struct Point {
     auto operator<=>(const Point&) const = default;
 };
 
-/// Of all plans of a space that fit: step times in order, and the front.
+/// Of all plans of a space that fit: step times in order, the front, and what varies.
 struct BruteForce {
     std::vector<double> times_ms;
     std::vector<Point> front;
+    std::set<ScheduleKind> pipelines;  ///< schedules of those with several ranks
+    std::set<Recompute> recompute;
 };
 
 BruteForce simulate_all(const SearchRequest& request) {
     const test::BoundedSpace bounded = test::bounded_space(request);
     std::vector<Point> points;
+    BruteForce result;
     for (const Candidate& plan : bounded.plans) {
         const Evaluation e = evaluate(test::job_of(bounded.space, plan.key));
         const Summary& summary = e.report.summary;
@@ -37,9 +40,10 @@ BruteForce simulate_all(const SearchRequest& request) {
         if (request.max_memory_gib) limit = std::min(limit, static_cast<ByteCount>(*request.max_memory_gib * gibi));
         if (summary.peak_memory + e.buffers.runtime_bytes() > limit) continue;
         points.push_back({summary.step_time_ms, summary.peak_memory});
+        if (e.job.plan.pp > 1) result.pipelines.insert(e.job.plan.schedule);
+        result.recompute.insert(e.job.plan.recompute);
     }
     std::sort(points.begin(), points.end());
-    BruteForce result;
     for (const Point& point : points) {
         result.times_ms.push_back(point.step_time_ms);
         if (result.front.empty() || point.memory < result.front.back().memory) result.front.push_back(point);
@@ -69,10 +73,14 @@ INSTANTIATE_TEST_SUITE_P(Seeds, SmallSpace, testing::Range(std::uint64_t{1}, std
 TEST_P(SmallSpace, GivesWhatBruteForceGives) {
     SearchRequest request = test::random_search(GetParam());
     request.base.num_layers = 4;
+    // Where messages are not overlapped, chunks of two ranks cannot be interleaved: with GPipe there are three anyway.
+    request.constraints["schedule"] = "none,gpipe,1f1b,interleaved-1f1b,zb-v";
     if (GetParam() % 3 == 0) request.max_memory_gib = 40.0;
     const BruteForce all = simulate_all(request);
     const SearchOutcome pruned = search(request);
     ASSERT_GE(all.times_ms.size(), 200U);
+    EXPECT_GE(all.pipelines.size(), 3U);
+    EXPECT_GE(all.recompute.size(), 2U);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(pruned.plans[i].summary.step_time_ms, all.times_ms[i]) << i;
     EXPECT_EQ(front_of(pruned), all.front);
     request.exhaustive = true;
