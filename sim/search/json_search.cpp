@@ -50,6 +50,7 @@ OrderedJson search_document(const SearchOutcome& result) {
     json["space"] = result.space;
     json["evaluated"] = result.evaluated;
     json["pruned"] = result.pruned;
+    json["refined"] = result.refined;
     json["simulated"] = result.simulated;
     json["threads"] = result.threads;
     json["estimate_elapsed_s"] = result.estimate_elapsed_s;

@@ -9,7 +9,8 @@ namespace foreshard {
 namespace {
 
 /// Counts and times of single searches that a sweep adds up.
-constexpr std::array<const char*, 4> summed_keys = {"evaluated", "pruned", "simulated", "estimate_elapsed_s"};
+constexpr std::array<const char*, 5> summed_keys = {"evaluated", "pruned", "refined", "simulated",
+                                                    "estimate_elapsed_s"};
 
 class SweepDocument {
 public:
@@ -49,8 +50,9 @@ void SweepDocument::add_head() {
     for (const OrderedJson& document : documents_) {
         if (document.is_null()) continue;
         if (json_.is_null()) {
-            for (const char* key : {"schema", "schema_version", "job", "objective", "operation", "train_tokens",
-                                    "space", "evaluated", "pruned", "simulated", "threads", "estimate_elapsed_s"}) {
+            for (const char* key :
+                 {"schema", "schema_version", "job", "objective", "operation", "train_tokens", "space", "evaluated",
+                  "pruned", "refined", "simulated", "threads", "estimate_elapsed_s"}) {
                 if (document.contains(key)) json_[key] = document[key];
             }
             continue;

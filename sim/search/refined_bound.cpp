@@ -154,6 +154,14 @@ ByteCount ListMemory::held_in_parts(int rank) {
 
 }  // namespace
 
+bool bounds_are_tight(const Space& space, const PlanKey& key) {
+    const ScheduleKind kind = space.forms[static_cast<std::size_t>(key.form)].schedule;
+    const bool usual = kind == ScheduleKind::none || kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::gpipe ||
+                       kind == ScheduleKind::interleaved || kind == ScheduleKind::zb_v;
+    const Job& job = space.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
+    return usual && !shards_gradients(job.plan) && !shards_parameters(job.plan) && !job.plan.overlap_grad_reduce;
+}
+
 ByteCount refined_memory(const Job& job, const Schedule& schedule) {
     const bool elsewhere = job.software.structure.counts_buffers || job.plan.offload_activation_layers > 0 ||
                            job.plan.offload_optimizer || schedule.vocabulary;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -19,7 +18,7 @@
 #include "sim/search/parallel.hpp"
 #include "sim/search/refined_bound.hpp"
 #include "sim/search/relax.hpp"
-#include "sim/spec/data_parallel.hpp"
+#include "sim/search/simulated_plan.hpp"
 
 namespace foreshard {
 
@@ -36,22 +35,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// A candidate that was simulated.
-struct SimulatedPlan {
-    PlanKey key;
-    Picoseconds step_time = 0;
-    Picoseconds busy_time = 0;  ///< mean over GPUs
-    ByteCount memory = 0;       ///< allocated
-    ByteCount need = 0;         ///< and outside the allocator
-    Summary summary;
-};
-
-Picoseconds mean_busy_time(const Report& report) {
-    Picoseconds total = 0;
-    for (const RankReport& rank : report.ranks) total += busy_time(rank.account);
-    return total / static_cast<Picoseconds>(report.ranks.size());
 }
 
 /// What became of a queued plan: it was simulated, or its bounds got tighter.
@@ -119,11 +102,9 @@ private:
     void take(BranchYield&& yield);
     void simulate_candidates();
     std::vector<SimulatedPlan> simulate(const std::vector<Candidate>& candidates);
-    SimulatedPlan simulate(const Candidate& candidate) const;
     bool keep(SimulatedPlan&& plan);
     void tell_plans();
     void tell(const SimulatedPlan& plan) const;
-    bool bounds_are_tight(const PlanKey& key) const;
     Advance advance(const QueuedPlan& plan, const NetworkModel& network) const;
     void settle(Advance&& plan, CandidateQueue& queue);
     void count_too_large(ByteCount need, const PlanKey& key);
@@ -280,24 +261,11 @@ void Searcher::take(BranchYield&& yield) {
     candidates_.insert(candidates_.end(), yield.candidates.begin(), yield.candidates.end());
 }
 
-SimulatedPlan Searcher::simulate(const Candidate& candidate) const {
-    const Job job = resolve(merge(space_.base, plan_request(space_, candidate.key)));
-    const Evaluation e = evaluate(job, stop_);
-    SimulatedPlan plan;
-    plan.key = candidate.key;
-    plan.step_time = e.timeline.step_time();
-    plan.busy_time = mean_busy_time(e.report);
-    plan.memory = e.report.summary.peak_memory;
-    plan.need = plan.memory + e.buffers.runtime_bytes();
-    plan.summary = e.report.summary;
-    return plan;
-}
-
 std::vector<SimulatedPlan> Searcher::simulate(const std::vector<Candidate>& candidates) {
     std::vector<SimulatedPlan> plans(candidates.size());
     parallel_for(threads_, candidates.size(), [&](std::size_t i, int) {
         check_stop(stop_);
-        plans[i] = simulate(candidates[i]);
+        plans[i] = simulate_plan(space_, candidates[i].key, stop_);
     });
     return plans;
 }
@@ -331,19 +299,10 @@ bool Searcher::keep(SimulatedPlan&& plan) {
     return true;
 }
 
-/// Whether the fast bounds leave nothing out that the list of actions would tell.
-bool Searcher::bounds_are_tight(const PlanKey& key) const {
-    const ScheduleKind kind = space_.forms[static_cast<std::size_t>(key.form)].schedule;
-    const bool usual = kind == ScheduleKind::none || kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::gpipe ||
-                       kind == ScheduleKind::interleaved || kind == ScheduleKind::zb_v;
-    const Job& job = space_.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
-    return usual && !shards_gradients(job.plan) && !shards_parameters(job.plan) && !job.plan.overlap_grad_reduce;
-}
-
 Advance Searcher::advance(const QueuedPlan& plan, const NetworkModel& network) const {
     Advance result{plan, 0, std::nullopt};
     if (plan.tight) {
-        result.simulated = simulate(plan.candidate);
+        result.simulated = simulate_plan(space_, plan.candidate.key, stop_);
         return result;
     }
     const Job job = resolve(merge(space_.base, plan_request(space_, plan.candidate.key)));
@@ -377,7 +336,7 @@ void Searcher::settle(Advance&& plan, CandidateQueue& queue) {
 /// In the order of their bounds, until none that is left can be among the best or on the front.
 void Searcher::simulate_candidates() {
     CandidateQueue queue;
-    for (const Candidate& candidate : candidates_) queue.push({candidate, bounds_are_tight(candidate.key)});
+    for (const Candidate& candidate : candidates_) queue.push({candidate, bounds_are_tight(space_, candidate.key)});
     const auto all = static_cast<double>(queue.size());
     std::vector<std::unique_ptr<KnownCollectives>> known;  // by thread
     for (int i = 0; i < threads_; ++i) known.push_back(std::make_unique<KnownCollectives>(costs_.passes()));
@@ -394,29 +353,10 @@ void Searcher::simulate_candidates() {
     }
 }
 
-/// The front is told by step time; plans stand by the objective, which does not always follow it.
 void Searcher::tell_plans() {
-    std::sort(simulated_.begin(), simulated_.end(), [](const SimulatedPlan& a, const SimulatedPlan& b) {
-        return std::tie(a.step_time, a.memory, a.key) < std::tie(b.step_time, b.memory, b.key);
-    });
-    std::vector<std::size_t> order;
-    std::vector<bool> in_front;
-    ByteCount least = std::numeric_limits<ByteCount>::max();
-    for (const SimulatedPlan& plan : simulated_) {
-        in_front.push_back(plan.memory < least);
-        least = std::min(least, plan.memory);
-        order.push_back(order.size());
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return value(simulated_[a]) < value(simulated_[b]); });
-    std::vector<std::pair<std::size_t, std::size_t>> front;  // place by step time, place in the result
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        if (!in_front[order[i]] && static_cast<int>(i) >= request_.top) continue;
-        if (in_front[order[i]]) front.emplace_back(order[i], result_.plans.size());
-        result_.plans.push_back(found(simulated_[order[i]]));
-    }
-    std::sort(front.begin(), front.end());
-    for (const auto& [place, index] : front) result_.front.push_back(index);
+    const ToldPlans told = told_plans(simulated_, measure_.weights(), request_.top);
+    for (const std::size_t place : told.places) result_.plans.push_back(found(simulated_[place]));
+    result_.front = told.front;
 }
 
 void Searcher::finish() {
@@ -431,7 +371,7 @@ void Searcher::finish() {
     result_.train_tokens = request_.objective.train_tokens;
     tell_plans();
     if (result_.plans.empty() && closest_ && !result_.stopped) {
-        const SimulatedPlan plan = simulate(Candidate{0, 0, closest_->key});
+        const SimulatedPlan plan = simulate_plan(space_, closest_->key, stop_);
         result_.closest = found(plan);
         result_.closest_need_gib = static_cast<double>(plan.need) / gibi;
     }
