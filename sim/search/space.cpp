@@ -230,9 +230,12 @@ void SpaceMaker::allow(std::int64_t microbatches) {
     for (std::size_t f = forbids.size() / shardings; f < space_.forms.size(); ++f) {
         for (const Job& known : space_.templates[f]) {
             Job job = known;
-            job.plan.dp = 2;
-            job.gpus = 2 * job.plan.pp;
-            job.global_batch = 2 * microbatches;
+            // Groups of replicas follow from the grid (set_plan) where they are not given.
+            job.plan.dp = 4;
+            if (!space_.base.fsdp_shard_size) job.plan.fsdp_shard_size = std::min(job.plan.fsdp_shard_size, 2);
+            if (!space_.base.zero_shard_size) job.plan.zero_shard_size = std::min(job.plan.zero_shard_size, 2);
+            job.gpus = 4 * job.plan.pp;
+            job.global_batch = 4 * microbatches;
             set_layout(space_.forms[f], job.plan);
             forbids.push_back(rule_index(broken_fields(job)));
         }
