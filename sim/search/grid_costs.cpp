@@ -1,7 +1,10 @@
 #include "sim/search/grid_costs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "sim/cost/durations.hpp"
 #include "sim/plan/parameters.hpp"
@@ -181,13 +184,21 @@ RankSync SyncTimer::sync(const Space& space, const std::vector<int>& kinds) cons
     return sync;
 }
 
+/// A timer with the job that it looks at.
+struct ShardingTimer {
+    Job job;
+    SyncTimer timer;
+    ShardingTimer(Job its_job, ReplicaComms& comms, const CostModel& cost)
+        : job(std::move(its_job)), timer(job, comms, cost) {}
+};
+
 /// What a form adds to the timers of its grid, one per sharding. @param shape a job of the form with all degrees
-FormSync form_sync(const Space& space, const PipelineForm& form, const Job& shape, const std::vector<SyncTimer>& timers,
-                   const NetworkModel& network) {
+FormSync form_sync(const Space& space, const PipelineForm& form, const Job& shape,
+                   const std::vector<std::unique_ptr<ShardingTimer>>& timers, const NetworkModel& network) {
     FormSync result;
-    for (const SyncTimer& timer : timers) {
-        for (const std::vector<int>& kinds : form.classes) result.ranks.push_back(timer.sync(space, kinds));
-        result.reduces_first.push_back(timer.reduces_first() ? 1 : 0);
+    for (const auto& known : timers) {
+        for (const std::vector<int>& kinds : form.classes) result.ranks.push_back(known->timer.sync(space, kinds));
+        result.reduces_first.push_back(known->timer.reduces_first() ? 1 : 0);
     }
     result.runtime = bytes_in(runtime_parts(shape));
     result.ties_embedding = ties_embedding_across_ranks(shape) && form.rank.front() != form.rank.back();
@@ -208,26 +219,30 @@ GridCosts::GridCosts(const Space& space, int cell, int grid, const CostModel& co
     if (branch == space.branches.end()) return;
     PlanKey key{static_cast<std::int32_t>(branch - space.branches.begin()), static_cast<std::int16_t>(grid),
                 static_cast<std::int16_t>(grid_shape.forms.front()), 0, 0};
-    // But for ends that share a rank, nothing depends on how layers stand on stages: one job a sharding will do.
-    std::vector<Job> jobs = space.templates[static_cast<std::size_t>(key.form)];
-    for (std::size_t sharding = 0; sharding < jobs.size(); ++sharding) {
+    const auto job_of = [&](int form, std::size_t sharding) {
+        Job job = space.templates[static_cast<std::size_t>(form)][sharding];
+        key.form = static_cast<std::int16_t>(form);
         key.sharding = static_cast<std::int8_t>(sharding);
-        set_plan(space, key, jobs[sharding]);
-    }
-    key.sharding = 0;
-    Job shape = jobs.front();
+        set_plan(space, key, job);
+        return job;
+    };
+    Job shape = job_of(grid_shape.forms.front(), 0);
     groups = {group_placement(shape, Axis::tp), group_placement(shape, Axis::cp), group_placement(shape, Axis::ep)};
     ReplicaComms comms(group_placement(shape, Axis::dp), network);
     for (int r = 0; r < shape.plan.pp; ++r) local.push_back(share_domain(shape, r, (r + 1) % shape.plan.pp) ? 1 : 0);
-    std::vector<SyncTimer> timers;
-    timers.reserve(jobs.size());
-    for (const Job& job : jobs) timers.emplace_back(job, comms, cost);
+    // But for ends that share a rank, nothing depends on how layers stand on stages.
+    std::array<std::vector<std::unique_ptr<ShardingTimer>>, 2> timers;
     forms.reserve(grid_shape.forms.size());
     for (const int form : grid_shape.forms) {
-        key.form = static_cast<std::int16_t>(form);
         shape.plan = space.templates[static_cast<std::size_t>(form)].front().plan;
+        key.form = static_cast<std::int16_t>(form);
+        key.sharding = 0;
         set_plan(space, key, shape);
-        forms.push_back(form_sync(space, space.forms[static_cast<std::size_t>(form)], shape, timers, network));
+        auto& known = timers.at(ends_share_rank(shape) ? 1 : 0);
+        for (std::size_t s = known.size(); s < space.shardings.size(); ++s) {
+            known.push_back(std::make_unique<ShardingTimer>(job_of(form, s), comms, cost));
+        }
+        forms.push_back(form_sync(space, space.forms[static_cast<std::size_t>(form)], shape, known, network));
     }
 }
 

@@ -29,15 +29,6 @@ void set_sharding(const Sharding& sharding, JobRequest& plan) {
     if (sharding.overlap_param_gather) plan.overlap_param_gather = sharding.overlap_param_gather;
 }
 
-/// Every layer by itself is the default of full recomputation.
-void set_saving(const Saving& saving, JobRequest& plan) {
-    plan.recompute = std::string(to_string(saving.recompute));
-    if (saving.recompute == Recompute::full && !saving.whole()) {
-        plan.recompute_method = saving.method == RecomputeMethod::block ? "block" : "uniform";
-        plan.recompute_num_layers = saving.layers;
-    }
-}
-
 /// A calibration brings the machine and the profile that it was measured with, as resolve() has it.
 void take_calibration(JobRequest& base) {
     if (!base.calibration) return;
@@ -308,9 +299,12 @@ void SpaceMaker::allow(std::int64_t microbatches) {
     for (std::size_t f = forbids.size() / shardings; f < space_.forms.size(); ++f) {
         for (const Job& known : space_.templates[f]) {
             Job job = known;
-            job.plan.dp = 2;
-            job.gpus = 2 * job.plan.pp;
-            job.global_batch = 2 * microbatches;
+            // Groups of replicas follow from the grid (set_plan) where they are not given.
+            job.plan.dp = 4;
+            if (!space_.base.fsdp_shard_size) job.plan.fsdp_shard_size = std::min(job.plan.fsdp_shard_size, 2);
+            if (!space_.base.zero_shard_size) job.plan.zero_shard_size = std::min(job.plan.zero_shard_size, 2);
+            job.gpus = 4 * job.plan.pp;
+            job.global_batch = 4 * microbatches;
             job.plan.tp_comm_overlap = false;
             job.plan.offload_activation_layers = 0;
             set_layout(space_.forms[f], job.plan);
@@ -350,6 +344,15 @@ JobRequest with_specs(JobRequest base) {
 
 Space make_space(const SearchRequest& request) {
     return SpaceMaker(request).make();
+}
+
+void set_saving(const Saving& saving, JobRequest& plan) {
+    plan.recompute = std::string(to_string(saving.recompute));
+    plan.recompute_method.reset();
+    plan.recompute_num_layers.reset();
+    if (saving.recompute != Recompute::full || saving.whole()) return;
+    plan.recompute_method = saving.method == RecomputeMethod::block ? "block" : "uniform";
+    plan.recompute_num_layers = saving.layers;
 }
 
 void set_form(const PipelineForm& form, JobRequest& plan) {

@@ -155,6 +155,9 @@ Space make_space(const SearchRequest& request);
 /// Schedule, chunks and layers of stages of a plan, in place of those that it has.
 void set_form(const PipelineForm& form, JobRequest& plan);
 
+/// Recomputation of a plan, in place of what it has; every layer by itself is the default of full recomputation.
+void set_saving(const Saving& saving, JobRequest& plan);
+
 /// What has to be said beyond the space's base to get the plan; with every axis given.
 JobRequest plan_request(const Space& space, const PlanKey& key);
 
