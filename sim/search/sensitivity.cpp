@@ -112,7 +112,7 @@ Sensitivity searched_again(const SearchRequest& scaled, const JobRequest& best, 
     result.plan = again.plans.front().plan;
     result.step_time_ms = again.plans.front().summary.step_time_ms;
     // Of plans that are equally fast the one that is there already wins.
-    if (result.kept_step_time_ms && *result.kept_step_time_ms <= result.step_time_ms) result.plan = best;
+    if (result.kept_step_time_ms && *result.kept_step_time_ms == result.step_time_ms) result.plan = best;
     result.other_plan = request_flags(*result.plan) != request_flags(best);
     return result;
 }
