@@ -205,9 +205,11 @@ std::vector<Precision> SearchAxes::precisions(const Job& job) const {
     std::vector<Precision> all;
     if (free("precision")) {
         all = {job.plan.precision};
-        for (const Precision precision : {Precision::fp8, Precision::mxfp8, Precision::nvfp4}) {
-            const bool low = full_ && !keeps("precision") && precision != job.plan.precision;
-            if (low && known(precision)) all.push_back(precision);
+        if (!full_ || keeps("precision")) return all;
+        // Both formats of 8 bits take the same time.
+        const Precision eight = known(Precision::fp8) ? Precision::fp8 : Precision::mxfp8;
+        for (const Precision precision : {eight, Precision::nvfp4}) {
+            if (precision != job.plan.precision && known(precision)) all.push_back(precision);
         }
         return all;
     }

@@ -165,7 +165,11 @@ TEST(Search, KnowsLayoutsWithEndsAsLayers) {
 /// A part of the layers is enough where all of them would be too much: the best plan gets faster.
 TEST(Search, RecomputesAPartOfTheLayers) {
     SearchRequest request = llama_on_8();
-    request.constraints = {{"tp", "2"}, {"pp", "1"}, {"mbs", "2"}, {"zero", "1"}, {"recompute", "none,full"}};
+    request.constraints = {{"tp", "2"}, {"cp", "1"}, {"pp", "1"}, {"mbs", "2"}, {"zero", "1"}, {"recompute", "none"}};
+    request.max_memory_gib = 1.0;
+    request.relax = false;
+    request.max_memory_gib = search(request).closest_need_gib.value() - 0.5;
+    request.constraints["recompute"] = "none,full";
     const SearchOutcome whole = search(request);
     ASSERT_FALSE(whole.plans.empty());
     ASSERT_EQ(whole.plans.front().plan.recompute, "full");
@@ -199,6 +203,8 @@ TEST(Search, KeepsWhatTheJobSays) {
     request.base.precision = "fp8";
     request.base.order = "tp-cp-ep-pp-dp";
     request.space = SpaceKind::full;
+    const std::map<std::string, std::string> few = {{"tp", "2"}, {"mbs", "1"}, {"pp", "2"}, {"schedule", "1f1b"}};
+    request.constraints = few;
     const Space kept = make_space(request);
     EXPECT_EQ(kept.precisions, std::vector<Precision>{Precision::fp8});
     EXPECT_EQ(kept.orders, std::vector<std::string>{"tp-cp-ep-pp-dp"});
@@ -206,7 +212,7 @@ TEST(Search, KeepsWhatTheJobSays) {
     EXPECT_EQ(make_space(request).precisions, (std::vector<Precision>{Precision::bf16, Precision::fp8}));
     request.base.precision.reset();
     request.base.order.reset();
-    request.constraints.clear();
+    request.constraints = few;
     const Space full = make_space(request);
     EXPECT_EQ(full.precisions, (std::vector<Precision>{Precision::bf16, Precision::fp8}));
     EXPECT_EQ(full.orders.size(), 2U);
