@@ -79,16 +79,16 @@ void add_sizes(CLI::App& command, SearchOptions& options) {
 }
 
 void add_objectives(CLI::App& command, SearchOptions& options) {
+    constexpr const char* group = "Objective (figures replace those of the cluster)";
     command
         .add_option("--objective", options.objective,
                     fmt::format("What is best: {} (default step-time)", fmt::join(objective_names(), ", ")))
-        ->group("Objective");
+        ->group(group);
     visit_operating_figures([&](const char* key, auto member, const char* help) {
-        command.add_option(operating_flag(key), options.operation.*member, std::string(help) + " (the cluster's)")
-            ->group("Objective");
+        command.add_option(operating_flag(key), options.operation.*member, help)->group(group);
     });
     command.add_option("--train-tokens", options.train_tokens, "Tokens to train on, for time-to-train: 15e12")
-        ->group("Objective");
+        ->group(group);
 }
 
 std::atomic<bool> interrupt_asked{false};

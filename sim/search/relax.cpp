@@ -62,6 +62,7 @@ private:
     void more_gpus() {
         SearchRequest more = request_;
         for (int factor = 2; factor <= most_times_gpus; factor *= 2) {
+            if (*request_.base.gpus > most_gpus / factor) return;
             more.base.gpus = *request_.base.gpus * factor;
             const bool enough = attempt(more, [&](const FoundPlan&) {
                 return fmt::format("--gpus {} in place of {}", *more.base.gpus, *request_.base.gpus);
@@ -71,6 +72,7 @@ private:
     }
 
     static constexpr int most_times_gpus = 64;
+    static constexpr int most_gpus = 1'000'000;  // jobs of more are refused
 
     SearchRequest request_;
     const SearchOutcome& result_;

@@ -15,22 +15,26 @@ struct FigureStyle {
     const char* key;
     const char* title;
     double scale;  ///< of the figure's unit to the title's
-    int digits;    ///< significant ones
 };
 
 constexpr double hours_per_day = 24.0;
 
-constexpr std::array<FigureStyle, 7> figure_styles = {{{"cost_usd_per_million_tokens", "USD/Mtok", 1.0, 4},
-                                                       {"energy_J_per_token", "J/token", 1.0, 4},
-                                                       {"power_kW", "kW", 1.0, 4},
-                                                       {"goodput_ratio", "goodput", 1.0, 4},
-                                                       {"checkpoint_interval_s", "ckpt s", 1.0, 4},
-                                                       {"time_to_train_h", "days", 1.0 / hours_per_day, 4},
-                                                       {"train_cost_usd", "USD", 1.0, 6}}};
+constexpr std::array<FigureStyle, 7> figure_styles = {{{"cost_usd_per_million_tokens", "USD/Mtok", 1.0},
+                                                       {"energy_J_per_token", "J/token", 1.0},
+                                                       {"power_kW", "kW", 1.0},
+                                                       {"goodput_ratio", "goodput", 1.0},
+                                                       {"checkpoint_interval_s", "ckpt s", 1.0},
+                                                       {"time_to_train_h", "days", 1.0 / hours_per_day},
+                                                       {"train_cost_usd", "train USD", 1.0}}};
 
 const FigureStyle& style_of(const char* key) {
     return *std::find_if(figure_styles.begin(), figure_styles.end(),
                          [&](const FigureStyle& style) { return std::string_view(style.key) == key; });
+}
+
+/// Four significant ones, and all in front of the point.
+std::string four_digits(double value) {
+    return value < 1000.0 ? fmt::format("{:.4g}", value) : fmt::format("{:.0f}", value);
 }
 
 }  // namespace
@@ -65,7 +69,7 @@ std::string FigureColumns::cells(const PlanFigures& figures) const {
     for (const Column& column : shown_) {
         const FigureStyle& style = style_of(column.key);
         const std::optional<double>& value = figures.*column.member;
-        text += fmt::format(" {:>9}", value ? fmt::format("{:.{}g}", *value * style.scale, style.digits) : "-");
+        text += fmt::format(" {:>9}", value ? four_digits(*value * style.scale) : "-");
     }
     return text;
 }

@@ -152,7 +152,12 @@ TEST_F(SearchProgram, RefusesWhatIsNotBuilt) {
         EXPECT_EQ(outcome.code, 2) << flags;
         EXPECT_THAT(outcome.err, HasSubstr(reason)) << flags;
     };
-    refused("--objective cost-per-token", "not part of this version");
+    refused("--objective cost", "'cost': valid are step-time, tokens-per-s-per-gpu, cost-per-token");
+    refused("--objective cost-per-token", "says no price; give --price-usd-per-gpu-hour");
+    refused("--objective energy-per-token --gpu-idle-w 90", "give --gpu-busy-w");
+    refused("--objective time-to-train --node-mtbf-h 5000 --restart-s 60 --checkpoint-s 9", "give --train-tokens");
+    refused("--gpu-idle-w 300 --gpu-busy-w 200", "200 is less than gpu_idle_W, 300");
+    refused("--nodes 1", "and --gpus say the same");
     refused("--space huge", "default or full");
     refused("--contention links", "is not searched over");
     refused("--offload-optimizer", "is not searched over");
@@ -169,6 +174,46 @@ TEST_F(SearchProgram, SaysWhichValuesOfAJobItVaries) {
     EXPECT_EQ(found.code, 0) << found.err;
     EXPECT_THAT(found.err, HasSubstr("warning: the search varies what the job says: "));
     EXPECT_THAT(found.err, HasSubstr("pp 4"));
+}
+
+constexpr const char* sizes = "search --model gpt-tiny --cluster dgx-a100-80g --schedule 1f1b --cp 1 --top 2 ";
+
+TEST_F(SearchProgram, SweepsSizesToAScalingCurve) {
+    const Outcome found = run(std::string(sizes) + "--gpus 4..16 --gbs 16 --price-usd-per-gpu-hour 2 --objective " +
+                              "cost-per-token --json -");
+    EXPECT_EQ(found.code, 0) << found.err;
+    EXPECT_EQ(found.err, "");
+    const nlohmann::json search = nlohmann::json::parse(found.out);
+    ASSERT_EQ(search.at("sweep").size(), 3U);
+    EXPECT_EQ(search.at("sweep").at(1).at("gpus"), 8);
+    EXPECT_EQ(search.at("objective"), "cost-per-token");
+    EXPECT_EQ(search.at("operation").at("price_usd_per_gpu_hour"), 2.0);
+    const nlohmann::json& best = search.at("plans").at(0);
+    const nlohmann::json single =
+        nlohmann::json::parse(run(std::string(sizes) + "--gpus " + best.at("gpus").dump() + " --gbs 16 --json -").out);
+    EXPECT_EQ(single.at("plans").at(0).at("summary"), best.at("summary"));
+    EXPECT_THAT(run(std::string(sizes) + "--nodes 1,2 --gbs 8..16").out, HasSubstr("4 sizes: "));
+    EXPECT_EQ(run(std::string(sizes) + "--nodes 1,2 --gbs 16 --csv -").out.find("gpus,global_batch_size,rank,"), 0U);
+}
+
+TEST_F(SearchProgram, RefusesMalformedSizes) {
+    const auto refused = [&](const std::string& flags, const std::string& reason) {
+        const Outcome outcome = run(sizes + flags);
+        EXPECT_EQ(outcome.code, 2) << flags;
+        EXPECT_THAT(outcome.err, HasSubstr(reason)) << flags;
+    };
+    refused("--gbs 16", "--gpus");
+    refused("--gpus 8..4 --gbs 16", "runs downwards");
+    refused("--gpus 9..15 --gbs 16", "holds no size");
+    refused("--gpus 8 --gbs many", "--gbs: 'many' in 'many' is no whole number");
+}
+
+TEST_F(SearchProgram, SaysWhyNoSizeHasAPlan) {
+    const Outcome none = run("search --model llama3-8b --cluster dgx-h100 --gpus 1,2 --gbs 8 --tp 1 --pp 1 --zero 0");
+    EXPECT_EQ(none.code, 3);
+    EXPECT_THAT(none.err, HasSubstr("1 GPUs, batch 8: no plan fits: "));
+    EXPECT_THAT(none.err, HasSubstr("2 GPUs, batch 8: no plan fits: "));
+    EXPECT_THAT(none.err, HasSubstr("then the best step takes "));
 }
 
 /// The best so far is printed.
