@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -95,6 +96,7 @@ private:
     }
     Picoseconds gathers(const Space& space, const std::vector<int>& kinds) const;
     void add_lane(const StageKind& kind, RankSync& sync) const;
+    ByteCount gathered(const Space& space, const std::vector<int>& kinds) const;
     void add_group(std::int64_t elements, int count, bool kept, RankSync& sync) const;
 
     const Job& job_;
@@ -165,6 +167,30 @@ void SyncTimer::add_lane(const StageKind& kind, RankSync& sync) const {
     }
 }
 
+/// While a forward's last part runs: the smallest group, or where groups are kept all of the rank's lowest stage, which
+/// has begun before the others.
+ByteCount SyncTimer::gathered(const Space& space, const std::vector<int>& kinds) const {
+    if (!shards_parameters(job_.plan) || comms_.size() == 1 || job_.software.structure.counts_buffers) return 0;
+    const int width = activation_bytes(job_.plan.precision);
+    if (is_fsdp(job_.plan.data_parallel) && !job_.plan.reshard_after_forward) {
+        const RankParameters lowest = parameters(space.kinds[static_cast<std::size_t>(kinds.front())]);
+        return width * (lowest.dense + lowest.expert);
+    }
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    const auto note = [&](bool held, std::int64_t elements) {
+        if (held) least = std::min(least, elements);
+    };
+    for (const int known : kinds) {
+        const StageKind& kind = space.kinds[static_cast<std::size_t>(known)];
+        note(kind.dense > 0, dense_.dense + dense_.expert);
+        note(kind.experts > 0, experts_.dense + experts_.expert);
+        note(kind.mtp > 0, 0);  // its head has no parameters of its own
+        note(kind.embedding, embedding_);
+        note(kind.loss, head_);
+    }
+    return width * least;
+}
+
 RankSync SyncTimer::sync(const Space& space, const std::vector<int>& kinds) const {
     RankParameters all;
     for (const int kind : kinds) {
@@ -180,6 +206,7 @@ RankSync SyncTimer::sync(const Space& space, const std::vector<int>& kinds) cons
     for (const int kind : kinds) add_lane(space.kinds[static_cast<std::size_t>(kind)], sync);
     const StateBytes states = state_bytes(job_, all.dense, all.expert);
     sync.held = states.total() + library_;
+    sync.gathered = gathered(space, kinds);
     sync.optimizer_step = states.optimizer_step;
     return sync;
 }

@@ -22,6 +22,7 @@ struct RankSync {
     Picoseconds lane_once = 0;     ///< and those of a step
     ByteCount held = 0;            ///< states and workspaces
     ByteCount optimizer_step = 0;  ///< more in the optimizer
+    ByteCount gathered = 0;        ///< sharded parameters that are sure to be there in any forward of the lowest stage
 };
 
 struct FormSync {

@@ -283,7 +283,8 @@ ByteCount memory_bound(const PlanParts& parts, const FormSync& sync, int shardin
         const bool known = form.schedule == ScheduleKind::none || form.schedule == ScheduleKind::one_f_one_b ||
                            form.schedule == ScheduleKind::gpipe;
         const ByteCount tail = first_stage && known ? held.saved - figures.saved + figures.tail : 0;
-        most = std::max({most, mine.held + std::max(held.saved + held.working, tail), mine.held + mine.optimizer_step});
+        const ByteCount filled = held.saved + held.working + mine.gathered;
+        most = std::max({most, mine.held + std::max(filled, tail), mine.held + mine.optimizer_step});
     }
     return most;
 }

@@ -1,7 +1,7 @@
 #include "sim/search/refined_bound.hpp"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/estimate.hpp"
@@ -14,14 +14,16 @@ namespace foreshard {
 
 namespace {
 
-/// Neighbouring units of a stage's pass.
+/// Neighbouring units of a stage's pass. Of one pass, parts that start alike are alike.
 struct PassPart {
     std::int32_t stage = 0;
     Pass pass = Pass::forward;
     std::int32_t first_unit = 0;
     std::int32_t units = 0;
-    auto operator<=>(const PassPart&) const = default;
 };
+
+/// F, B, I and W.
+constexpr std::size_t stage_passes = 4;
 
 /// Walks the lists of actions of all ranks.
 class ListMemory {
@@ -34,6 +36,7 @@ public:
           least_(pass_buffers(job, shapes_, {}, Pass::forward).transient) {
         for (const StageOps& stage : stages_) {
             units_.push_back(stage_units(stage));
+            buffers_.emplace_back(stage_passes * units_.back().size());
             if (sharded()) groups_.push_back(shard_groups(job, stage));
         }
         for (const NamedBytes& part : library_workspaces(job)) library_ += part.bytes;
@@ -60,9 +63,9 @@ private:
     const Schedule& schedule_;
     OpShapes shapes_;
     std::vector<StageOps> stages_;
-    std::vector<std::vector<Unit>> units_;  ///< per stage
-    std::vector<ShardGroups> groups_;       ///< the same
-    std::map<PassPart, PassBuffers> buffers_;
+    std::vector<std::vector<Unit>> units_;                          ///< per stage
+    std::vector<ShardGroups> groups_;                               ///< the same
+    std::vector<std::vector<std::optional<PassBuffers>>> buffers_;  ///< [stage][pass x units + first unit]
     ByteCount library_ = 0;
     ByteCount least_;  ///< working set of any part of a pass
 };
@@ -84,9 +87,10 @@ ByteCount ListMemory::states(int rank) const {
 }
 
 const PassBuffers& ListMemory::buffers(const PassPart& part) {
-    const auto [place, fresh] = buffers_.try_emplace(part);
-    if (!fresh) return place->second;
     const auto stage = static_cast<std::size_t>(part.stage);
+    const std::size_t place = static_cast<std::size_t>(part.pass) * units_[stage].size();
+    std::optional<PassBuffers>& known = buffers_[stage][place + static_cast<std::size_t>(part.first_unit)];
+    if (known) return *known;
     PassContents contents;
     for (std::int32_t u = part.first_unit; u < part.first_unit + part.units; ++u) {
         const Unit& unit = units_[stage][static_cast<std::size_t>(u)];
@@ -97,7 +101,7 @@ const PassBuffers& ListMemory::buffers(const PassPart& part) {
         contents.embedding |= block.kind == BlockKind::embedding;
         contents.head |= block.kind == BlockKind::head;
     }
-    return place->second = pass_buffers(job_, shapes_, contents, part.pass);
+    return known.emplace(pass_buffers(job_, shapes_, contents, part.pass));
 }
 
 /// Backwards may be cut for buckets: then only the ends are looked at, in front of the first part and behind the last.
