@@ -64,12 +64,12 @@ std::string reason_in(const std::string& errors, int code) {
 }
 
 /// A line that is written over on a terminal; a line a plan elsewhere.
-class ProgressLine {
+class VerifyProgressLine {
 public:
-    explicit ProgressLine(std::size_t runs) : runs_(runs), terminal_(isatty(STDERR_FILENO) == 1) {}
-    ~ProgressLine() { clear(); }
-    ProgressLine(const ProgressLine&) = delete;
-    ProgressLine& operator=(const ProgressLine&) = delete;
+    explicit VerifyProgressLine(std::size_t runs) : runs_(runs), terminal_(isatty(STDERR_FILENO) == 1) {}
+    ~VerifyProgressLine() { clear(); }
+    VerifyProgressLine(const VerifyProgressLine&) = delete;
+    VerifyProgressLine& operator=(const VerifyProgressLine&) = delete;
 
     void begin(const std::string& plan) {
         std::string text = fmt::format("run {} of {}", done_ + 1, runs_);
@@ -172,7 +172,7 @@ void Runner::run() {
     free_mpi_ranks();
     const auto runs = [](const PlanRuns& plan) { return plan.skipped.empty(); };
     const auto count = static_cast<std::size_t>(std::count_if(plans_.begin(), plans_.end(), runs));
-    ProgressLine progress(count * static_cast<std::size_t>(settings_.pace.rounds));
+    VerifyProgressLine progress(count * static_cast<std::size_t>(settings_.pace.rounds));
     for (int round = 0; round < settings_.pace.rounds; ++round) {
         for (std::size_t i = 0; i < plans_.size(); ++i) {
             PlanRuns& plan = plans_[round % 2 == 0 ? i : plans_.size() - 1 - i];
