@@ -49,6 +49,9 @@ void compare_with_engine(const SearchRequest& request, std::size_t stride) {
         }
         const Estimate reference = estimate(job, e.schedule);
         EXPECT_LE(plan.step_time, reference.step_time) << reference.form;
+        if (reference.exact) {
+            EXPECT_EQ(reference.step_time, e.timeline.step_time()) << reference.form;
+        }
     }
 }
 
