@@ -26,6 +26,20 @@ bool is_number_axis(const std::string& axis) {
     return std::find(number_axes.begin(), number_axes.end(), axis) != number_axes.end();
 }
 
+/// Values of the space on either side of what the constraint allows.
+std::vector<int> nearest_values(const std::vector<int>& known, const NumberSet& set) {
+    std::vector<int> nearest;
+    for (const NumberSet::Range& range : set.ranges) {
+        const auto above = std::find_if(known.begin(), known.end(), [&](int v) { return v > range.last; });
+        const auto from = std::find_if(known.begin(), known.end(), [&](int v) { return v >= range.first; });
+        if (from != known.begin()) nearest.push_back(*std::prev(from));
+        if (above != known.end()) nearest.push_back(*above);
+    }
+    std::sort(nearest.begin(), nearest.end());
+    nearest.erase(std::unique(nearest.begin(), nearest.end()), nearest.end());
+    return nearest;
+}
+
 /// Schedules that the search has no bound for: they change the numerics, or spread the vocabulary.
 bool searchable(const ScheduleTraits& traits) {
     return !traits.asynchronous && traits.kind != ScheduleKind::none && !vocabulary_split(traits.kind);
@@ -68,6 +82,7 @@ bool SearchAxes::named(const std::string& axis, std::int64_t value) const {
 std::vector<int> SearchAxes::numbers(const std::string& axis, std::vector<int> own) const {
     const auto set = numbers_.find(axis);
     if (set == numbers_.end()) return own;
+    const std::vector<int> known = own;
     std::erase_if(own, [&](int value) { return !set->second.contains(value); });
     for (const std::int64_t value : set->second.singles()) {
         if (value < 0 || value > 1'000'000) {
@@ -79,8 +94,8 @@ std::vector<int> SearchAxes::numbers(const std::string& axis, std::vector<int> o
     own.erase(std::unique(own.begin(), own.end()), own.end());
     if (own.empty() || own.front() < (axis == "zero" || axis == "etp" ? 0 : 1)) {
         throw InputError(axis_flag(axis), "",
-                         fmt::format("'{}' allows no value; the search would try {}", constraints_.at(axis),
-                                     axis == "zero" ? "0 to 3" : "divisors of the GPUs"));
+                         fmt::format("'{}' allows no value; nearest: {}", constraints_.at(axis),
+                                     join(nearest_values(known, set->second))));
     }
     return own;
 }

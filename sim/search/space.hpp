@@ -161,6 +161,9 @@ void set_saving(const Saving& saving, JobRequest& plan);
 /// What has to be said beyond the space's base to get the plan; with every axis given.
 JobRequest plan_request(const Space& space, const PlanKey& key);
 
+/// Scheme, stage, and what else the sharding says.
+void set_sharding(const Sharding& sharding, JobRequest& plan);
+
 /// The template of a plan with all its degrees, without its layout: what costs and memory depend on.
 void set_plan(const Space& space, const PlanKey& key, Job& job);
 

@@ -124,7 +124,7 @@ TEST_F(SearchProgram, VariesWhatTheDefaultSpaceKeeps) {
 }
 
 TEST_F(SearchProgram, CountsNodes) {
-    const char* job = "search --model gpt-tiny --cluster dgx-a100-80g --gbs 16 --tp 8 --json - ";
+    const char* job = "search --model gpt-tiny --cluster dgx-a100-80g --gbs 16 --tp 2 --mbs 1 --json - ";
     const Outcome found = run(std::string(job) + "--nodes 2");
     EXPECT_EQ(found.code, 0) << found.err;
     EXPECT_EQ(nlohmann::json::parse(found.out).at("job").at("gpus"), 16);

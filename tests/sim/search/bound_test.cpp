@@ -60,6 +60,9 @@ void compare_with_engine(const SearchRequest& request, std::size_t stride) {
         const Picoseconds refined = refined_step_time(job, e.schedule, cost, network);
         EXPECT_LE(refined, e.timeline.step_time());
         EXPECT_LE(refined_memory(job, e.schedule), e.report.summary.peak_memory);
+        if (reference.exact) {
+            EXPECT_EQ(reference.step_time, e.timeline.step_time()) << reference.form;
+        }
     }
 }
 

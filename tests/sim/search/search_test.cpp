@@ -309,7 +309,9 @@ TEST(Search, RefusesWhatItDoesNotCover) {
     request.constraints = {{"tp", "8..2"}};
     expect_refusal(request, "runs downwards");
     request.constraints = {{"tp", "33..63"}};
-    expect_refusal(request, "allows no value");
+    expect_refusal(request, "'33..63' allows no value; nearest: 8");
+    request.constraints = {{"tp", "5..7"}};
+    expect_refusal(request, "'5..7' allows no value; nearest: 4 or 8");
     request.constraints = {{"zero", "4"}};
     expect_refusal(request, "0, 1, 2 or 3");
     request.constraints = {{"data_parallel", "horovod"}};
