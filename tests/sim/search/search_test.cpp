@@ -75,6 +75,9 @@ TEST_P(SmallSpace, GivesWhatBruteForceGives) {
     request.base.num_layers = 4;
     // Where messages are not overlapped, chunks of two ranks cannot be interleaved: with GPipe there are three anyway.
     request.constraints["schedule"] = "none,gpipe,1f1b,interleaved-1f1b,zb-v";
+    // A few hundred plans each.
+    request.constraints["mbs"] = "1..2";
+    if (request.constraints["ep"] != "1") request.constraints["ep"] = "1..2";
     if (GetParam() % 3 == 0) request.max_memory_gib = 40.0;
     const BruteForce all = simulate_all(request);
     const SearchOutcome pruned = search(request);
