@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "sim/engine/data_parallel_times.hpp"
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/fluid.hpp"
+#include "sim/engine/near_messages.hpp"
 #include "sim/engine/simulator.hpp"
 #include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
@@ -370,6 +372,10 @@ Evaluation evaluate(const Job& job, const std::stop_token& stop) {
     check_stop(stop);
     e.buffers = plan_buffers(job, e.graph);
     e.timeline = run_once(e, 0, stop);
+    if (job.software.structure.counts_buffers) {
+        const char* text = std::getenv("EARLY");
+        count_near_messages(e.graph, e.timeline, text == nullptr ? near_message_ratio : std::atof(text), e.buffers);
+    }
     check_stop(stop);
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
     add_calibration(e);
