@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -373,8 +372,7 @@ Evaluation evaluate(const Job& job, const std::stop_token& stop) {
     e.buffers = plan_buffers(job, e.graph);
     e.timeline = run_once(e, 0, stop);
     if (job.software.structure.counts_buffers) {
-        const char* text = std::getenv("EARLY");
-        count_near_messages(e.graph, e.timeline, text == nullptr ? near_message_ratio : std::atof(text), e.buffers);
+        count_near_messages(e.graph, e.timeline, near_message_ratio, e.buffers);
     }
     check_stop(stop);
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
