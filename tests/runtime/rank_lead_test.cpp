@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// Two pipeline ranks whose passes hold an op each, of 1000 us and what a function adds.
+/// Two pipeline ranks whose passes hold an op each, of 1000 us and what a function of rank, run and micro-batch adds.
 class Runs {
 public:
     Runs() : job_(made_job()), schedule_(make_schedule(job_)), graph_(lower(job_, schedule_)), ranks_(job_) {}
@@ -39,11 +39,11 @@ private:
         const TaskRange range = tasks_of(graph_, rank);
         record.spans.first_task = range.first;
         Clock::time_point now{microseconds(1)};
-        int pass = 0;
         for (std::int32_t id = range.first; id < range.last; ++id) {
             const Clock::time_point start = now;
-            if (graph_.tasks[static_cast<std::size_t>(id)].kind == TaskKind::pass) {
-                now += microseconds(1000 + more(rank, run, pass++));
+            const Task& task = graph_.tasks[static_cast<std::size_t>(id)];
+            if (task.kind == TaskKind::pass) {
+                now += microseconds(1000 + more(rank, run, task.microbatch));
                 record.ops.add({0, -1, start, now}, std::nullopt);
             }
             record.spans.spans.push_back({start, start, now});
@@ -84,8 +84,8 @@ TEST(RankLead, IsThatOfWholeRunsWhereRanksAreSlowerAllTheTime) {
 /// What a pass loses the next one wins: ranks are apart after a pass, and together again after a run.
 TEST(RankLead, IsNothingAfterARunWherePassesMakeUpForEachOther) {
     const Runs runs;
-    const RankLeads leads = rank_leads(runs.plan(), runs.outcome(8, [](int rank, int run, int pass) {
-        return 100 * sign(rank) * sign(run) * sign(pass);
+    const RankLeads leads = rank_leads(runs.plan(), runs.outcome(8, [](int rank, int run, int microbatch) {
+        return 100 * sign(rank) * sign(run) * sign(microbatch);
     }));
     ASSERT_TRUE(leads.pass && leads.step);
     EXPECT_NEAR(leads.pass->ratio, 0.1 * std::sqrt(4.0 / 3.0), 1e-12);
