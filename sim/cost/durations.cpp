@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/cost/rank_waits.hpp"
 #include "sim/spec/calibration.hpp"
 
 namespace foreshard {
@@ -261,14 +262,20 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
         result.shares.push_back(shares_of(time));
         result.traffic.push_back({time.tp_bytes.value, time.cp_bytes.value, time.ep_bytes.value});
     }
+    const RankWaits waits = rank_waits(job, graph, result.works);
+    for (std::size_t i = 0; i < graph.works.size(); ++i) {
+        if (graph.works[i].kind != TaskKind::step_end) continue;
+        result.works[i].spent[static_cast<std::size_t>(Spent::exposed_dp)] = to_picoseconds(waits.step);
+    }
     CommTimer comm_timer(job, graph, network);
     for (const CommClass& comm : graph.comm_classes) {
         const CommTime& time = comm_timer.time(comm);
         result.comms.push_back(charged(job, comm, time));
+        if (comm.axis == Axis::pp) result.comms.back().latency += to_picoseconds(waits.message);
         result.limits.push_back(time.limit);
     }
     for (std::size_t i = 0; i < graph.works.size(); ++i) {
-        result.works[i].spent[static_cast<std::size_t>(Spent::exposed_dp)] =
+        result.works[i].spent[static_cast<std::size_t>(Spent::exposed_dp)] +=
             contention(job, graph.works[i], result.works[i], result.comms);
     }
     return result;

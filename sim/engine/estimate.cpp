@@ -8,6 +8,7 @@
 #include "sim/engine/closed_forms.hpp"
 #include "sim/engine/lane_bound.hpp"
 #include "sim/plan/parameters.hpp"
+#include "sim/spec/calibration.hpp"
 #include "sim/spec/data_parallel.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
@@ -55,10 +56,12 @@ private:
         return job_.plan.data_parallel == DataParallelKind::ddp && !shards_parameters(job_.plan) &&
                inner_group_size(job_.plan) == data_.size;
     }
-    /// Communication that hides under compute, and replicas in two directions, have no closed form here.
+    /// Communication that hides under compute, replicas in two directions, and what a calibration says of ranks' waits
+    /// have no closed form here.
     bool closed() const {
         const bool hides = job_.plan.overlap_grad_reduce || job_.plan.overlap_param_gather;
-        return job_.plan.offload_activation_layers == 0 && shape_.stage_rank.size() == 1 &&
+        const bool waits = job_.calibration != nullptr && job_.calibration->rank_lead;
+        return !waits && job_.plan.offload_activation_layers == 0 && shape_.stage_rank.size() == 1 &&
                (data_.size == 1 || (plain() && !hides));
     }
 
