@@ -20,7 +20,6 @@
 #include "sim/search/parallel.hpp"
 #include "sim/search/refined_bound.hpp"
 #include "sim/search/relax.hpp"
-#include "sim/spec/data_parallel.hpp"
 
 namespace foreshard {
 
@@ -107,7 +106,6 @@ private:
     std::vector<SimulatedPlan> simulate(const std::vector<Candidate>& candidates);
     SimulatedPlan simulate(const Candidate& candidate) const;
     bool keep(SimulatedPlan&& plan);
-    bool bounds_are_tight(const PlanKey& key) const;
     Advance advance(const QueuedPlan& plan, const NetworkModel& network) const;
     void settle(Advance&& plan, CandidateQueue& queue);
     void count_too_large(ByteCount need, const PlanKey& key);
@@ -293,15 +291,6 @@ bool Searcher::keep(SimulatedPlan&& plan) {
     return true;
 }
 
-/// Whether the fast bounds leave nothing out that the list of actions would tell.
-bool Searcher::bounds_are_tight(const PlanKey& key) const {
-    const ScheduleKind kind = space_.forms[static_cast<std::size_t>(key.form)].schedule;
-    const bool usual = kind == ScheduleKind::none || kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::gpipe ||
-                       kind == ScheduleKind::interleaved || kind == ScheduleKind::zb_v;
-    const Job& job = space_.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
-    return usual && !shards_gradients(job.plan) && !shards_parameters(job.plan) && !job.plan.overlap_grad_reduce;
-}
-
 Advance Searcher::advance(const QueuedPlan& plan, const NetworkModel& network) const {
     Advance result{plan, 0, std::nullopt};
     if (plan.tight) {
@@ -336,7 +325,7 @@ void Searcher::settle(Advance&& plan, CandidateQueue& queue) {
 /// In the order of their bounds, until none that is left can be among the best or on the front.
 void Searcher::simulate_candidates() {
     CandidateQueue queue;
-    for (const Candidate& candidate : candidates_) queue.push({candidate, bounds_are_tight(candidate.key)});
+    for (const Candidate& candidate : candidates_) queue.push({candidate, bounds_are_tight(space_, candidate.key)});
     const auto all = static_cast<double>(queue.size());
     std::vector<std::unique_ptr<KnownCollectives>> known;  // by thread
     for (int i = 0; i < threads_; ++i) known.push_back(std::make_unique<KnownCollectives>(network_));
