@@ -15,6 +15,9 @@ struct QueuedPlan {
     bool tight = false;  ///< its bounds will not get better: what is left is to simulate it
 };
 
+/// Whether the fast bounds leave nothing out that the plan's list of actions would tell.
+bool bounds_are_tight(const Space& space, const PlanKey& key);
+
 class CandidateQueue {
 public:
     void push(const QueuedPlan& plan) { plans_.push(plan); }

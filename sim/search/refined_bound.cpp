@@ -23,7 +23,7 @@ struct PassPart {
 };
 
 /// F, B, I and W.
-constexpr std::size_t stage_passes = 4;
+constexpr std::size_t passes_of_stage = 4;
 
 /// Walks the lists of actions of all ranks.
 class ListMemory {
@@ -36,7 +36,7 @@ public:
           least_(pass_buffers(job, shapes_, {}, Pass::forward).transient) {
         for (const StageOps& stage : stages_) {
             units_.push_back(stage_units(stage));
-            buffers_.emplace_back(stage_passes * units_.back().size());
+            buffers_.emplace_back(passes_of_stage * units_.back().size());
             if (sharded()) groups_.push_back(shard_groups(job, stage));
         }
         for (const NamedBytes& part : library_workspaces(job)) library_ += part.bytes;
@@ -157,14 +157,6 @@ ByteCount ListMemory::held_in_parts(int rank) {
 }
 
 }  // namespace
-
-bool bounds_are_tight(const Space& space, const PlanKey& key) {
-    const ScheduleKind kind = space.forms[static_cast<std::size_t>(key.form)].schedule;
-    const bool usual = kind == ScheduleKind::none || kind == ScheduleKind::one_f_one_b || kind == ScheduleKind::gpipe ||
-                       kind == ScheduleKind::interleaved || kind == ScheduleKind::zb_v;
-    const Job& job = space.templates[static_cast<std::size_t>(key.form)][static_cast<std::size_t>(key.sharding)];
-    return usual && !shards_gradients(job.plan) && !shards_parameters(job.plan) && !job.plan.overlap_grad_reduce;
-}
 
 ByteCount refined_memory(const Job& job, const Schedule& schedule) {
     const bool elsewhere = job.software.structure.counts_buffers || job.plan.offload_activation_layers > 0 ||

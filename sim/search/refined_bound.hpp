@@ -3,16 +3,12 @@
 #include "sim/cost/cost_model.hpp"
 #include "sim/cost/network_model.hpp"
 #include "sim/plan/schedule.hpp"
-#include "sim/search/space.hpp"
 #include "sim/spec/job.hpp"
 #include "sim/units.hpp"
 
 /// Bounds of a plan from its list of actions: dearer than those of plan_bound.hpp, several times cheaper than a
 /// simulation, and tight where those leave much out (overlapped reductions, sharded parameters, rare schedules).
 namespace foreshard {
-
-/// Whether the bounds of plan_bound.hpp leave nothing out that a plan's list of actions would tell.
-bool bounds_are_tight(const Space& space, const PlanKey& key);
 
 /// Neither bound is above what the engine finds. Precondition of both: check(job) is empty, the schedule is the job's.
 
