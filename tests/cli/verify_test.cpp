@@ -150,8 +150,6 @@ TEST_F(Verify, RefusesWhatItCannotDoBeforeAnythingRuns) {
         {"--plot picture.png", "must end in .svg or .html", 2},
         {"--plans /no/such/plans", "/no/such/plans", 4},
         {"--comm pigeons", "no plan uses pigeons", 2},
-        {plans("calibrate: --model gpt-tiny --normalization RMSNorm\n--model gpt-tiny\n"),
-         "'--model gpt-tiny --normalization RMSNorm': --normalization: ", 2},
         {plans("calibrate: --modle gpt-tiny\n--model gpt-tiny\n"), "did you mean --model", 2},
         {"--short", "is no program", 2, "FORESHARD_RUN=/no/such/foreshard-run "},
     };
@@ -160,6 +158,12 @@ TEST_F(Verify, RefusesWhatItCannotDoBeforeAnythingRuns) {
         EXPECT_EQ(outcome.code, test.code) << test.arguments << outcome.err;
         EXPECT_THAT(outcome.err, HasSubstr(test.message)) << test.arguments;
     }
+}
+
+TEST_F(Verify, FlagsThatContradictTheModelAreToldWithTheirPlan) {
+    const Outcome outcome = verify(plans("calibrate: --model gpt-tiny --normalization RMSNorm\n--model gpt-tiny\n"));
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("'--model gpt-tiny --normalization RMSNorm': --normalization: "));
 }
 
 /// What foreshard-run says is told; when no plan is left to calibrate on, there is nothing to predict with.
