@@ -7,11 +7,13 @@
 
 #include "cli/output.hpp"
 #include "cli/provenance.hpp"
+#include "cli/step_band.hpp"
 #include "sim/error.hpp"
 #include "sim/fit/calibration_fit.hpp"
 #include "sim/fit/holdout.hpp"
 #include "sim/fit/kernel_csv.hpp"
 #include "sim/fit/kernel_fit.hpp"
+#include "sim/fit/merge.hpp"
 #include "sim/sim.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "traces/read_measurements.hpp"
@@ -44,7 +46,9 @@ std::string groups_text(const std::vector<CalibrationResidual>& groups, const st
 
 std::string bands_text(const Calibration& calibration) {
     std::string text;
-    for (const CalibrationBand& band : calibration.bands) {
+    std::vector<CalibrationBand> bands = calibration.bands;
+    if (calibration.step_band) bands.push_back(*calibration.step_band);
+    for (const CalibrationBand& band : bands) {
         text += fmt::format("{:<30} {:>6}       p10 {:.3f}, p90 {:.3f}\n", band.group, band.points, band.p10_ratio,
                             band.p90_ratio);
     }
@@ -102,6 +106,19 @@ std::string id_of(const CalibrateOptions& options) {
     return std::filesystem::path(*options.output_file).stem().string();
 }
 
+/// The same files, each by itself.
+std::vector<Measurements> read_each(const CalibrateOptions& options, const Measurements& all) {
+    std::vector<Measurements> inputs;
+    for (const std::string& file : options.inputs) {
+        if (kernel_csv_kind(file) != KernelCsv::none) continue;
+        Measurements& own = inputs.emplace_back();
+        read_measurements(file, own);
+        own.cluster = all.cluster;
+        own.kernels = all.kernels;
+    }
+    return inputs;
+}
+
 Measurements read_inputs(const CalibrateOptions& options) {
     Measurements measured;
     KernelFiles kernels;
@@ -123,6 +140,9 @@ ExitCode run_calibrate(const CalibrateOptions& options) {
     const Measurements measured = read_inputs(options);
     Calibration calibration = fit_calibration(measured, id_of(options));
     calibration.tool_version = version();
+    calibration.step_band = step_band(read_each(options, measured), [&](const auto& inputs, const std::string& comm) {
+        return fit_calibration(merged(inputs, comm), id_of(options));
+    });
     const std::string text = calibration_text(calibration);
     if (options.output_file) write_output(*options.output_file, text);
     if (options.json_file) write_output(*options.json_file, text);

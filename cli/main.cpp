@@ -101,6 +101,11 @@ void add_verify_command(CLI::App& app, VerifyOptions& options) {
         ->check(CLI::Range(1, 100000));
     command->add_option("--rounds", options.rounds, "Runs of each plan, in turns (default 5)")
         ->check(CLI::Range(1, 1000));
+    command
+        ->add_option("--benchmark", options.benchmark,
+                     "Time kernels and communication by themselves first, as foreshard-run --calibrate: none, "
+                     "communication (default on processors), quick (default on GPUs), full, tiny")
+        ->check(CLI::IsMember({"none", "communication", "quick", "full", "tiny"}));
     command->add_option("--budget-s", options.budget_s, "No run starts after so many seconds (default 480)")
         ->check(CLI::PositiveNumber);
     command->add_option("--json", options.json_file, "Write foreshard.validation; '-' is standard output")

@@ -84,6 +84,16 @@ std::vector<VerifyPlan> plans_for(const VerifyOptions& options) {
     return plans;
 }
 
+/// A run on a GPU does not time its ops: kernels are timed by themselves. On processors messages and collectives are,
+/// of sizes that plans to calibrate on do not have.
+std::string benchmark_of(const VerifyOptions& options) {
+    const char* needed = options.backend == "cuda" ? "quick" : "communication";
+    if (options.effort == VerifyEffort::quick || options.plans_file)
+        needed = options.backend == "cuda" ? "quick" : "none";
+    const std::string wanted = options.benchmark.value_or(needed);
+    return wanted == "none" ? "" : wanted;
+}
+
 RunSettings settings_for(const VerifyOptions& options, const std::filesystem::path& folder) {
     RunSettings settings;
     settings.program = find_program("foreshard-run", "FORESHARD_RUN");
@@ -98,6 +108,7 @@ RunSettings settings_for(const VerifyOptions& options, const std::filesystem::pa
     settings.pace.iterations = options.iterations.value_or(settings.pace.iterations);
     settings.pace.rounds = options.rounds.value_or(settings.pace.rounds);
     settings.budget_s = options.budget_s;
+    settings.benchmark = benchmark_of(options);
     settings.folder = folder;
     return settings;
 }
@@ -165,6 +176,7 @@ ExitCode run_verify(const VerifyOptions& options) {
     const RunSettings settings = settings_for(options, folder.path());
     std::vector<PlanRuns> plans = prepare(plans_for(options));
     const InterruptAsked interrupt;
+    const std::vector<std::filesystem::path> benchmarks = run_benchmarks(settings, plans, stop_asked);
     make_runs(settings, plans, stop_asked);
     const bool stopped = stop_asked.load();
     const bool calibrated = std::any_of(
@@ -173,7 +185,7 @@ ExitCode run_verify(const VerifyOptions& options) {
         print_error("interrupted before a plan to calibrate on was measured");
         return interrupted;
     }
-    const std::map<std::string, SharedCalibration> calibrations = calibrations_of(plans);
+    const std::map<std::string, SharedCalibration> calibrations = calibrations_of(plans, benchmarks);
     if (options.calibration_file) write_calibrations(*options.calibration_file, calibrations);
     std::vector<ValidationRow> rows;
     rows.reserve(plans.size());

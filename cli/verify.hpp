@@ -17,7 +17,8 @@ struct VerifyOptions {
     std::optional<std::string> plans_file;
     std::optional<int> iterations;
     std::optional<int> rounds;
-    double budget_s = 480.0;  ///< no run starts after it
+    double budget_s = 480.0;               ///< no run starts after it
+    std::optional<std::string> benchmark;  ///< none, communication, quick or full; absent: as the backend needs
     std::optional<std::string> json_file;
     std::optional<std::string> plot_file;
     std::optional<std::string> calibration_file;

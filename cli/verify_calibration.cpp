@@ -8,8 +8,10 @@
 
 #include "cli/output.hpp"
 #include "cli/provenance.hpp"
+#include "cli/step_band.hpp"
 #include "sim/error.hpp"
 #include "sim/fit/calibration_fit.hpp"
+#include "sim/fit/merge.hpp"
 #include "sim/sim.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "traces/read_measurements.hpp"
@@ -18,85 +20,74 @@ namespace foreshard::cli {
 
 namespace {
 
-/// Appends points, which keep to say which input they are of.
-template <class Point>
-void append(std::vector<Point> points, int inputs_before, std::vector<Point>& all) {
-    for (Point& point : points) point.origin.input += inputs_before;
-    all.insert(all.end(), points.begin(), points.end());
-}
-
-template <class Value>
-void append_values(const std::vector<Value>& values, std::vector<Value>& all) {
-    all.insert(all.end(), values.begin(), values.end());
-}
-
-enum class Communication { taken, left };
-
-void add(const Measurements& run, Communication communication, Measurements& all) {
-    const auto inputs = static_cast<int>(all.inputs.size());
-    if (all.machine.dtype.empty()) all.machine = run.machine;
-    if (!all.cluster) all.cluster = run.cluster;
-    append(run.ops, inputs, all.ops);
-    append(run.optimizer, inputs, all.optimizer);
-    append_values(run.launch_us, all.launch_us);
-    append_values(run.pass_overhead_us, all.pass_overhead_us);
-    append_values(run.rejected, all.rejected);
-    append_values(run.inputs, all.inputs);
-    if (communication == Communication::left) return;
-    append(run.communication, inputs, all.communication);
-    append(run.overlap, inputs, all.overlap);
-    append_values(run.step_overhead_us, all.step_overhead_us);
-    append_values(run.wakeup_us, all.wakeup_us);
-    append_values(run.rank_wait_ratio, all.rank_wait_ratio);
-}
-
-struct Read {
-    std::string comm;
+Measurements read_file(const std::filesystem::path& file) {
     Measurements measured;
-};
+    read_measurements(file.string(), measured);
+    measured.inputs.back().sha256 = file_sha256(file.string());
+    measured.inputs.back().file = file.filename().string();
+    return measured;
+}
 
-std::vector<Read> read_runs(const std::vector<PlanRuns>& plans) {
-    std::vector<Read> runs;
+/// Reports of the plans to calibrate on, and benchmarks. Ops by themselves are only taken where no run timed its own: a
+/// kernel that runs again and again finds its tensors in the cache.
+std::vector<Measurements> read_runs(const std::vector<PlanRuns>& plans,
+                                    const std::vector<std::filesystem::path>& benchmarks) {
+    std::vector<Measurements> runs;
     for (const PlanRuns& plan : plans) {
         if (!plan.plan.calibrates) continue;
-        for (const std::filesystem::path& report : plan.reports) {
-            Read run{plan.plan.comm, {}};
-            read_measurements(report.string(), run.measured);
-            run.measured.inputs.back().sha256 = file_sha256(report.string());
-            run.measured.inputs.back().file = report.filename().string();
-            runs.push_back(std::move(run));
+        for (const std::filesystem::path& report : plan.reports) runs.push_back(read_file(report));
+    }
+    const bool timed = std::any_of(runs.begin(), runs.end(), [](const Measurements& run) { return !run.ops.empty(); });
+    for (const std::filesystem::path& file : benchmarks) {
+        Measurements bench = read_file(file);
+        if (timed) {
+            bench.ops.clear();
+            bench.optimizer.clear();
         }
+        runs.push_back(std::move(bench));
     }
     return runs;
 }
 
-Measurements measurements_for(const std::string& comm, const std::vector<Read>& runs) {
-    const bool own = std::any_of(runs.begin(), runs.end(), [&](const Read& run) { return run.comm == comm; });
-    Measurements all;
-    for (const Read& run : runs) {
-        add(run.measured, !own || run.comm == comm ? Communication::taken : Communication::left, all);
-    }
-    all.machine.comm = comm;
+std::vector<const Measurements*> all_of(const std::vector<Measurements>& runs) {
+    std::vector<const Measurements*> all;
+    all.reserve(runs.size());
+    for (const Measurements& run : runs) all.push_back(&run);
     return all;
+}
+
+Calibration fit_for(const std::vector<const Measurements*>& runs, const std::string& comm) {
+    return fit_calibration(merged(runs, comm), "verify-" + comm);
+}
+
+/// Reasons why no plan to calibrate on has a report.
+std::string missing_reports(const std::vector<PlanRuns>& plans) {
+    std::string reasons;
+    for (const PlanRuns& plan : plans) {
+        if (plan.plan.calibrates) reasons += fmt::format("; {}: {}", plan.plan.flags, plan.skipped);
+    }
+    return "no plan to calibrate on ran to its end" + reasons;
+}
+
+bool calibrated_on_any(const std::vector<PlanRuns>& plans) {
+    return std::any_of(plans.begin(), plans.end(),
+                       [](const PlanRuns& plan) { return plan.plan.calibrates && !plan.reports.empty(); });
 }
 
 }  // namespace
 
-std::map<std::string, SharedCalibration> calibrations_of(const std::vector<PlanRuns>& plans) {
-    const std::vector<Read> runs = read_runs(plans);
-    if (runs.empty()) {
-        std::string reasons;
-        for (const PlanRuns& plan : plans) {
-            if (plan.plan.calibrates) reasons += fmt::format("; {}: {}", plan.plan.flags, plan.skipped);
-        }
-        throw InputError("verify", "", "no plan to calibrate on ran to its end" + reasons);
-    }
+std::map<std::string, SharedCalibration> calibrations_of(const std::vector<PlanRuns>& plans,
+                                                         const std::vector<std::filesystem::path>& benchmarks) {
+    if (!calibrated_on_any(plans)) throw InputError("verify", "", missing_reports(plans));
+    const std::vector<Measurements> runs = read_runs(plans, benchmarks);
+    const std::optional<CalibrationBand> band = step_band(runs, fit_for);
     std::map<std::string, SharedCalibration> all;
     for (const PlanRuns& plan : plans) {
         const std::string& comm = plan.plan.comm;
         if (all.contains(comm) || plan.reports.empty()) continue;
-        Calibration calibration = fit_calibration(measurements_for(comm, runs), "verify-" + comm);
+        Calibration calibration = fit_for(all_of(runs), comm);
         calibration.tool_version = version();
+        calibration.step_band = band;
         all[comm] = std::make_shared<const Calibration>(std::move(calibration));
     }
     return all;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "cli/child_process.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/flags.hpp"
+#include "cli/messages.hpp"
 #include "sim/error.hpp"
 #include "sim/spec/text_file.hpp"
 
@@ -24,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+constexpr std::string_view any_cluster = "dgx-a100-80g";
 
 JobRequest request_of(const VerifyPlan& plan) {
     CLI::App app;
@@ -38,7 +42,20 @@ JobRequest request_of(const VerifyPlan& plan) {
         throw InputError("plan", "", fmt::format("'{}': {}", plan.flags, error.what()));
     }
     refuse_extras(app);
-    return request_from(flags);
+    // Flags of Megatron-LM are translated for a whole job. What it computes on and with has no part in that, and is
+    // this machine in the run.
+    const std::optional<NameOr<ClusterSpec>> cluster = flags.request.cluster;
+    if (!cluster) flags.request.cluster = std::string(any_cluster);
+    if (!flags.request.software && !flags.job_file) flags.request.software = std::string("foreshard");
+    try {
+        JobRequest request = request_from(flags);
+        request.cluster = cluster;
+        return request;
+    } catch (const UnreadableFile&) {
+        throw;
+    } catch (const InputError& error) {
+        throw InputError("plan", "", fmt::format("'{}': {}", plan.flags, error.what()));
+    }
 }
 
 int ranks_of(const JobRequest& request) {
@@ -87,6 +104,20 @@ private:
     Clock::time_point start_ = Clock::now();
 };
 
+/// Of foreshard-run, but for what it is to do.
+std::vector<std::string> arguments_of(const RunSettings& settings, const PlanRuns& plan, const std::string& json) {
+    std::vector<std::string> words;
+    if (plan.plan.comm == "mpi") words = {settings.mpirun, "-np", std::to_string(plan.ranks)};
+    words.push_back(settings.program);
+    const std::vector<std::string> flags = words_of(plan.plan.flags);
+    words.insert(words.end(), flags.begin(), flags.end());
+    for (const std::string& word : {std::string("--backend"), settings.backend, std::string("--comm"), plan.plan.comm,
+                                    std::string("--json"), json}) {
+        words.push_back(word);
+    }
+    return words;
+}
+
 class Runner {
 public:
     Runner(const RunSettings& settings, std::vector<PlanRuns>& plans, const std::atomic<bool>& stop)
@@ -96,9 +127,7 @@ public:
 
 private:
     bool spent() const { return seconds_since(start_) > settings_.budget_s; }
-    void set_aside();
     void run_plan(PlanRuns& plan, int round);
-    std::vector<std::string> arguments(const PlanRuns& plan, const std::string& report) const;
 
     const RunSettings& settings_;
     std::vector<PlanRuns>& plans_;
@@ -117,39 +146,36 @@ void free_mpi_ranks() {
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
 }
 
-/// What this machine cannot measure: ranks that share a core take turns, which no plan asks for.
-void Runner::set_aside() {
+/// What this machine cannot measure: ranks that share a core take turns, which no plan asks for. Empty: it can.
+std::string reason_against(const RunSettings& settings, const PlanRuns& plan) {
     const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    for (PlanRuns& plan : plans_) {
-        if (settings_.backend == "cpu" && plan.ranks > cores) {
-            plan.skipped = fmt::format("{} ranks need a core each, of {}", plan.ranks, cores);
-        } else if (plan.plan.comm == "mpi" && settings_.mpirun.empty()) {
-            plan.skipped = "no MPI: mpirun was not found";
-        }
+    if (settings.backend == "cpu" && plan.ranks > cores) {
+        return fmt::format("{} ranks need a core each, of {}", plan.ranks, cores);
     }
+    return plan.plan.comm == "mpi" && settings.mpirun.empty() ? "no MPI: mpirun was not found" : "";
 }
 
-std::vector<std::string> Runner::arguments(const PlanRuns& plan, const std::string& report) const {
-    std::vector<std::string> words;
-    if (plan.plan.comm == "mpi") {
-        words = {settings_.mpirun, "-np", std::to_string(plan.ranks)};
+/// The plan to time communication on: a pipeline's ranks send messages, and often sum up as well.
+const PlanRuns* plan_to_benchmark(const RunSettings& settings, const std::vector<PlanRuns>& plans,
+                                  const std::string& comm) {
+    const PlanRuns* found = nullptr;
+    for (const PlanRuns& plan : plans) {
+        if (plan.plan.comm != comm || !reason_against(settings, plan).empty()) continue;
+        const auto rank = [](const PlanRuns& of) { return of.request.pp.value_or(1) > 1 ? 2 : (of.ranks > 1 ? 1 : 0); };
+        if (found == nullptr || rank(plan) > rank(*found)) found = &plan;
     }
-    words.push_back(settings_.program);
-    const std::vector<std::string> flags = words_of(plan.plan.flags);
-    words.insert(words.end(), flags.begin(), flags.end());
-    for (const std::string& word :
-         {std::string("--backend"), settings_.backend, std::string("--comm"), plan.plan.comm, std::string("--warmup"),
-          std::to_string(settings_.pace.warmup), std::string("--iterations"), std::to_string(settings_.pace.iterations),
-          std::string("--json"), report}) {
-        words.push_back(word);
-    }
-    return words;
+    return found;
 }
 
 void Runner::run_plan(PlanRuns& plan, int round) {
     const auto index = static_cast<std::size_t>(&plan - plans_.data());
     const std::filesystem::path report = settings_.folder / fmt::format("plan-{}-round-{}.json", index + 1, round + 1);
-    const ChildResult result = run_child(arguments(plan, report.string()), stop_);
+    std::vector<std::string> words = arguments_of(settings_, plan, report.string());
+    for (const std::string& word : {std::string("--warmup"), std::to_string(settings_.pace.warmup),
+                                    std::string("--iterations"), std::to_string(settings_.pace.iterations)}) {
+        words.push_back(word);
+    }
+    const ChildResult result = run_child(words, stop_);
     if (stop_.load()) return;
     if (result.code != ok) {
         plan.skipped = reason_in(result.last_lines, result.code);
@@ -160,7 +186,7 @@ void Runner::run_plan(PlanRuns& plan, int round) {
 }
 
 void Runner::run() {
-    set_aside();
+    for (PlanRuns& plan : plans_) plan.skipped = reason_against(settings_, plan);
     free_mpi_ranks();
     const auto runs = [](const PlanRuns& plan) { return plan.skipped.empty(); };
     const auto count = static_cast<std::size_t>(std::count_if(plans_.begin(), plans_.end(), runs));
@@ -194,6 +220,30 @@ std::vector<PlanRuns> prepare(const std::vector<VerifyPlan>& plans) {
         prepared.push_back(std::move(runs));
     }
     return prepared;
+}
+
+std::vector<std::filesystem::path> run_benchmarks(const RunSettings& settings, const std::vector<PlanRuns>& plans,
+                                                  const std::atomic<bool>& stop) {
+    std::vector<std::filesystem::path> files;
+    if (settings.benchmark.empty()) return files;
+    free_mpi_ranks();
+    std::set<std::string> comms;
+    for (const PlanRuns& plan : plans) comms.insert(plan.plan.comm);
+    for (const std::string& comm : comms) {
+        const PlanRuns* plan = plan_to_benchmark(settings, plans, comm);
+        if (plan == nullptr || stop.load()) continue;
+        const std::filesystem::path file = settings.folder / fmt::format("benchmark-{}.json", comm);
+        std::vector<std::string> words = arguments_of(settings, *plan, file.string());
+        words.insert(words.end(), {"--calibrate", settings.benchmark});
+        fmt::print(stderr, "benchmarks of {}\n", comm);
+        const ChildResult result = run_child(words, stop);
+        if (result.code == ok) {
+            files.push_back(file);
+        } else if (!stop.load()) {
+            print_warning(fmt::format("benchmarks of {}: {}", comm, reason_in(result.last_lines, result.code)));
+        }
+    }
+    return files;
 }
 
 void make_runs(const RunSettings& settings, std::vector<PlanRuns>& plans, const std::atomic<bool>& stop) {

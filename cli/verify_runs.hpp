@@ -27,11 +27,18 @@ struct RunSettings {
     std::string backend;
     VerifyPace pace;
     double budget_s = 0.0;
+    std::string benchmark;         ///< foreshard-run --calibrate: before all runs; empty: none
     std::filesystem::path folder;  ///< for reports
 };
 
 /// Reads the flags of each plan. @throws InputError naming the plan
 std::vector<PlanRuns> prepare(const std::vector<VerifyPlan>& plans);
+
+/// Times kernels and communication by themselves, once for every way of communication of a plan, on the first plan with
+/// messages (a pipeline), or else on the first with several ranks. Where one fails, that is told on stderr.
+/// @return files of foreshard-run --calibrate
+std::vector<std::filesystem::path> run_benchmarks(const RunSettings& settings, const std::vector<PlanRuns>& plans,
+                                                  const std::atomic<bool>& stop);
 
 /// Runs all plans, round by round and every other round backwards, so that a machine that slows down slows all alike.
 /// Tells progress on stderr. Ends early when `stop` is set or the budget is spent.

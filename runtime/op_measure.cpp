@@ -46,34 +46,26 @@ ComputeTime compute_time(const OpSpans& spans) {
     return time;
 }
 
-/// Times of equal calls; those of one step of a rank stand side by side.
+/// Times of equal calls.
 class Samples {
 public:
-    void add(double time_ms) { times_.push_back(time_ms); }
-    void end_step() {
-        if (times_.size() > ended()) ends_.push_back(times_.size());
+    /// @param middle of a run that counts for the mean
+    void add(double time_ms, bool middle) {
+        times_.push_back(time_ms);
+        if (middle) middle_.push_back(time_ms);
     }
-    /// Its mean is the median of the steps' means: what a call adds to a step that nothing disturbs.
+    /// Its mean is over the middle runs, the same for all kinds of calls: so their sums are what such a run takes. A
+    /// median of each kind would leave out what disturbs one of them in every run.
     Spread spread() const {
         Spread spread = spread_of(times_);
-        std::vector<double> means;
-        std::size_t first = 0;
-        for (const std::size_t last : ends_) {
-            double sum = 0.0;
-            for (std::size_t i = first; i < last; ++i) sum += times_[i];
-            means.push_back(sum / static_cast<double>(last - first));
-            first = last;
-        }
-        spread.mean_ms = spread_of(std::move(means)).median_ms;
+        if (!middle_.empty()) spread.mean_ms = spread_of(middle_).mean_ms;
         return spread;
     }
     std::size_t size() const { return times_.size(); }
 
 private:
-    std::size_t ended() const { return ends_.empty() ? 0 : ends_.back(); }
-
     std::vector<double> times_;
-    std::vector<std::size_t> ends_;
+    std::vector<double> middle_;
 };
 
 struct OpTimes {
@@ -81,22 +73,15 @@ struct OpTimes {
     Samples alone;
     Samples beside;
     double others = 0.0;
-
-    void end_step() {
-        for (Samples* samples : {&all, &alone, &beside}) samples->end_step();
-    }
 };
 
 struct CommTimes {
     Samples transfer;
     Samples waiting;
 
-    void add(Clock::time_point issued, Clock::time_point met, Clock::time_point end) {
-        transfer.add(ms(end - met));
-        waiting.add(ms(met - issued));
-    }
-    void end_step() {
-        for (Samples* samples : {&transfer, &waiting}) samples->end_step();
+    void add(Clock::time_point issued, Clock::time_point met, Clock::time_point end, bool middle) {
+        transfer.add(ms(end - met), middle);
+        waiting.add(ms(met - issued), middle);
     }
 };
 
@@ -120,7 +105,6 @@ public:
 private:
     OpKey key_of(const RankRecord& rank, const OpSpan& span) const;
     void add_ops(std::size_t rank, const OpSpans& spans);
-    void end_step();
     OpMeasurement result(int steps) const;
     void add_op(const RankRecord& rank, const OpSpans& spans, const OpSpan& span, double others);
     double others_in_op(std::size_t rank, const OpSpan& span) const;
@@ -136,6 +120,7 @@ private:
     const Outcome& outcome_;
     OpIndex index_;
     std::vector<ComputeTime> computes_;  ///< of the run at hand, by rank
+    bool middle_ = false;                ///< the run at hand counts for means
     std::map<OpKey, OpTimes> ops_;
     std::map<CommKey, CommTimes> comms_;
     Samples pass_, task_, wakeup_, start_, end_;
@@ -168,14 +153,14 @@ void Collector::add_op(const RankRecord& rank, const OpSpans& spans, const OpSpa
         const CallSpan& call = spans.calls[static_cast<std::size_t>(span.call)];
         time -= ms(call.end - call.issued);
         const Op& op = index_.op(span.op);
-        comms_[{op.axis, op.collective, plan_.job.plan.tp, op.message.value, true}].add(call.issued, call.met,
-                                                                                        call.end);
+        comms_[{op.axis, op.collective, plan_.job.plan.tp, op.message.value, true}].add(call.issued, call.met, call.end,
+                                                                                        middle_);
     }
     OpTimes& times = ops_[key_of(rank, span)];
-    times.all.add(time);
+    times.all.add(time, middle_);
     times.others += others;
-    if (others < 0.1) times.alone.add(time);
-    if (others >= 0.9) times.beside.add(time);
+    if (others < 0.1) times.alone.add(time, middle_);
+    if (others >= 0.9) times.beside.add(time, middle_);
 }
 
 void Collector::add_ops(std::size_t rank, const OpSpans& spans) {
@@ -202,7 +187,7 @@ void Collector::add_pass(const RunRecord& run, const TaskSpan& span, std::size_t
     for (; next < ops.size() && ops[next].end <= span.end; ++next) {
         if (ops[next].start >= span.start) inside += ops[next].end - ops[next].start;
     }
-    pass_.add(ms(span.end - span.start - inside));
+    pass_.add(ms(span.end - span.start - inside), middle_);
 }
 
 void Collector::add_task(const RankRecord& rank, const RunRecord& run, std::int32_t id) {
@@ -213,12 +198,12 @@ void Collector::add_task(const RankRecord& rank, const RunRecord& run, std::int3
         const Comm& comm = plan_.graph.comms[static_cast<std::size_t>(task.comm)];
         const CommClass& kind = plan_.graph.comm_classes[static_cast<std::size_t>(comm.comm_class)];
         comms_[{kind.axis, kind.kind, static_cast<int>(meeting.group.size()), kind.message.value, false}].add(
-            span.issued, span.start, span.end);
+            span.issued, span.start, span.end, middle_);
     }
     const Clock::time_point own = last_dep(run, id, true);
     const Clock::time_point other = last_dep(run, id, false);
     if (own == Clock::time_point{} && other == Clock::time_point{}) return;
-    (own >= other ? task_ : wakeup_).add(ms(span.issued - std::max(own, other)));
+    (own >= other ? task_ : wakeup_).add(ms(span.issued - std::max(own, other)), middle_);
 }
 
 void Collector::add_tasks(const RankRecord& rank, const RunRecord& run) {
@@ -235,28 +220,23 @@ void Collector::add_tasks(const RankRecord& rank, const RunRecord& run) {
         first = std::min(first, span.issued);
         last = std::max(last, span.end);
     }
-    start_.add(ms(first - run.start));
-    end_.add(ms(run.end - last));
-}
-
-void Collector::end_step() {
-    for (auto& [key, times] : ops_) times.end_step();
-    for (auto& [key, times] : comms_) times.end_step();
-    for (Samples* samples : {&pass_, &task_, &wakeup_, &start_, &end_}) samples->end_step();
+    start_.add(ms(first - run.start), middle_);
+    end_.add(ms(run.end - last), middle_);
 }
 
 OpMeasurement Collector::collect() {
     const std::vector<RunRecord>& runs = outcome_.ranks.front().runs;
+    const std::vector<bool> middle = middle_runs(outcome_);
     int steps = 0;
     for (std::size_t run = 0; run < runs.size(); ++run) {
         if (runs[run].warmup) continue;
         if (!runs[run].ops.ops.empty()) steps += plan_.graph.steps;
+        middle_ = middle[run];
         computes_.clear();
         for (const RankRecord& rank : outcome_.ranks) computes_.push_back(compute_time(rank.runs[run].ops));
         for (std::size_t r = 0; r < outcome_.ranks.size(); ++r) {
             add_tasks(outcome_.ranks[r], outcome_.ranks[r].runs[run]);
             add_ops(r, outcome_.ranks[r].runs[run].ops);
-            end_step();
         }
     }
     return result(steps);
@@ -282,6 +262,7 @@ OpMeasurement Collector::result(int steps) const {
         result.communication.push_back(comm);
     }
     result.overheads = {pass_.spread(), task_.spread(), wakeup_.spread(), start_.spread(), end_.spread()};
+    result.leads = rank_leads(plan_, outcome_);
     return result;
 }
 

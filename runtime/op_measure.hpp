@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "runtime/measurement.hpp"
+#include "runtime/rank_lead.hpp"
 
 /// Times of ops, communication and what lies between them, over the recorded steps of all ranks; equal ones together.
-/// Spreads are over calls, but a mean is the median over steps and ranks of the mean of a step's calls.
+/// Spreads are over all calls, but a mean is over the calls of the middle half of all runs (middle_runs).
 namespace foreshard::runtime {
 
 /// Equal ops: one name, pass and size. Among them stand the update of the optimizer as "optimizer", and gradients that
@@ -53,6 +54,7 @@ struct OpMeasurement {
     std::vector<OpMeasure> ops;
     std::vector<CommMeasure> communication;
     OverheadMeasure overheads;
+    RankLeads leads;
 };
 
 /// Precondition: as measure(). Without ops where the device runs behind.

@@ -37,6 +37,8 @@ private:
     void take_overheads(JsonObject object);
     void add_zeroing(double elements, double time_us);
     void add_waiting();
+    void take_leads(JsonObject object);
+    void take_step(JsonObject& root, JsonObject& measured);
     Origin origin(int index) const { return {input_index(into_), index}; }
 
     const std::string& file_;
@@ -100,6 +102,7 @@ void MeasuredReportReader::take_op(JsonObject object, int index) {
     if (point.op != "optimizer") computing_us_ += all.us * all.samples;
     const Times alone = read_times(object, "alone_time_us");
     const Times beside = read_times(object, "beside_time_us");
+    point.calls = all.samples;
     if (alone.samples < enough_samples && beside.samples < enough_samples) {
         point.time_us = all.us;
         point.computing_ranks = 1.0 + others;
@@ -107,10 +110,12 @@ void MeasuredReportReader::take_op(JsonObject object, int index) {
     }
     if (alone.samples >= enough_samples) {
         point.time_us = alone.us;
+        point.calls = alone.samples;
         add_op(point, elements);
     }
     if (beside.samples >= enough_samples) {
         point.time_us = beside.us;
+        point.calls = beside.samples;
         point.computing_ranks = std::max(2.0, 1.0 + std::round(others));
         add_op(point, elements);
     }
@@ -131,6 +136,7 @@ void MeasuredReportReader::take_communication(JsonObject object, int index) {
     point.bytes = object.required<double>("message_bytes", Range::not_negative);
     point.time_us = read_times(object, "transfer_us").us;
     point.origin = origin(index);
+    point.in_step = true;
     if (object.optional<bool>("in_pass").value_or(false)) {
         const Times waiting = read_times(object, "waiting_us");
         waiting_us_ += waiting.us * waiting.samples;
@@ -151,6 +157,30 @@ void MeasuredReportReader::take_overheads(JsonObject object) {
     if (start.samples > 0) into_.step_overhead_us.push_back(start.us + us("end_us").us);
 }
 
+void MeasuredReportReader::take_leads(JsonObject object) {
+    for (const char* key : {"pass", "step"}) {
+        auto lead = object.optional_object(key);
+        if (!lead) continue;
+        into_.rank_leads.push_back({lead->required<double>("after_us", Range::positive),
+                                    lead->required<double>("ratio", Range::not_negative), key == std::string("step")});
+    }
+}
+
+/// The plan by itself, as a job file: what it was predicted with does not belong to it.
+void MeasuredReportReader::take_step(JsonObject& root, JsonObject& measured) {
+    auto times = measured.optional_object("step_time_ms");
+    Json job = root.at("job");
+    if (!times || !job.contains("schema") || !job.contains("model")) return;
+    job.erase("calibration");
+    MeasuredStep point;
+    point.plan = read_job_request(job, file_);
+    job.erase("cluster");  // its nominal peak follows the clock
+    point.id = job.dump();
+    point.comm = measured.required<std::string>("comm");
+    point.step_ms = times->required<double>("median", Range::positive);
+    into_.steps.push_back(std::move(point));
+}
+
 void MeasuredReportReader::read(JsonObject root) {
     if (!root.has("measured")) root.fail("measured", "is missing: a simulated report holds no measured times");
     JsonObject measured = root.object("measured");
@@ -166,6 +196,8 @@ void MeasuredReportReader::read(JsonObject root) {
     }
     add_waiting();
     if (auto overheads = measured.optional_object("overheads")) take_overheads(*overheads);
+    if (auto leads = measured.optional_object("rank_lead")) take_leads(*leads);
+    take_step(root, measured);
 }
 
 }  // namespace

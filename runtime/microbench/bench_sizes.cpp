@@ -54,11 +54,23 @@ BenchSizes tiny_sizes(const AttentionShape& shape) {
     return sizes;
 }
 
+/// Kernels but for the one beside which communication is timed are left out.
+BenchSizes communication_sizes(const Job& job) {
+    constexpr std::int64_t largest = std::int64_t{1} << 26;
+    BenchSizes sizes;
+    for (std::int64_t bytes = 512; bytes <= largest; bytes *= 4) sizes.message_bytes.push_back(bytes);
+    sizes.columns = job.model.hidden;
+    sizes.overlap_gemm = layer_gemms(job).back();
+    sizes.repeats = {.warmup = 2, .samples = 7, .inner = 2};
+    return sizes;
+}
+
 }  // namespace
 
 BenchSizes bench_sizes(const Job& job, Effort effort) {
     const AttentionShape shape = attention_shape(job, op_shapes(job));
     if (effort == Effort::tiny) return tiny_sizes(shape);
+    if (effort == Effort::communication) return communication_sizes(job);
     BenchSizes sizes;
     sizes.gemms = layer_gemms(job);
     sizes.attentions = {shape};

@@ -36,9 +36,10 @@ struct BenchSizes {
 };
 
 enum class Effort : std::uint8_t {
-    tiny,   ///< seconds, for tests
-    quick,  ///< the plan's own sizes, about a minute
-    full,   ///< and a sweep around them
+    tiny,           ///< seconds, for tests
+    communication,  ///< no kernels: messages and collectives, from small to what gradients take
+    quick,          ///< the plan's own sizes, about a minute
+    full,           ///< and a sweep around them
 };
 
 /// Sizes that a plan's ranks compute and send, and between which others can be interpolated.

@@ -44,6 +44,10 @@ OrderedJson comm_json(const CommMeasure& comm) {
             {"waiting_us", time_json(comm.waiting)}};
 }
 
+void add_lead(const char* key, const std::optional<RankLead>& lead, OrderedJson& json) {
+    if (lead) json[key] = {{"after_us", lead->after_ms * 1e3}, {"ratio", lead->ratio}};
+}
+
 }  // namespace
 
 void add_op_measurement(const OpMeasurement& measurement, OrderedJson& measured) {
@@ -61,6 +65,10 @@ void add_op_measurement(const OpMeasurement& measurement, OrderedJson& measured)
     add_time("start_us", measurement.overheads.start, overheads);
     add_time("end_us", measurement.overheads.end, overheads);
     measured["overheads"] = std::move(overheads);
+    OrderedJson leads = OrderedJson::object();
+    add_lead("pass", measurement.leads.pass, leads);
+    add_lead("step", measurement.leads.step, leads);
+    if (!leads.empty()) measured["rank_lead"] = std::move(leads);
 }
 
 }  // namespace foreshard::runtime

@@ -88,13 +88,15 @@ void add_dtype(CLI::App& app, RunOptions& options) {
 }
 
 void add_calibrate(CLI::App& app, RunOptions& options) {
-    const std::map<std::string, Effort> efforts = {
-        {"quick", Effort::quick}, {"full", Effort::full}, {"tiny", Effort::tiny}};
+    const std::map<std::string, Effort> efforts = {{"quick", Effort::quick},
+                                                   {"full", Effort::full},
+                                                   {"tiny", Effort::tiny},
+                                                   {"communication", Effort::communication}};
     app.add_option_function<std::string>(
            "--calibrate", [efforts, &options](const std::string& name) { options.calibrate = efforts.at(name); },
            "Time kernels and communication of the plan's ranks instead of training, and write them to the file of "
-           "--json: quick (the plan's sizes), full (and a sweep), tiny (to try it out)")
-        ->check(CLI::IsMember({"quick", "full", "tiny"}))
+           "--json: quick (the plan's sizes), full (and a sweep), communication (no kernels), tiny (to try it out)")
+        ->check(CLI::IsMember({"quick", "full", "communication", "tiny"}))
         ->group(group);
 }
 

@@ -109,6 +109,7 @@ CalibratedCost::Laws CalibratedCost::laws_of(const Job& job) {
     laws.calibration = job.calibration.get();
     const double all = std::min(job.gpus, job.cluster.gpus_per_node);
     laws.host = shared_host(*job.calibration, job.computing_ranks > 0.0 ? job.computing_ranks : all);
+    laws.transport = job.calibration->transport_ratio.value_or(1.0);
     if (job.calibration->machine.software == job.software.id) return laws;
     laws.gemm_factor = job.software.numbers.gemm_time_factor;
     laws.flash_factor = job.software.numbers.flash_time_factor;
@@ -117,8 +118,8 @@ CalibratedCost::Laws CalibratedCost::laws_of(const Job& job) {
 }
 
 double CalibratedCost::Laws::factor(const Op& op) const {
-    if (op.kind == OpKind::memory) return host.memory_ratio * (op.measured_traffic ? 1.0 : memory_factor);
-    return host.compute_ratio * (op.kind == OpKind::gemm ? gemm_factor : flash_factor);
+    if (op.kind == OpKind::memory) return transport * host.memory_ratio * (op.measured_traffic ? 1.0 : memory_factor);
+    return transport * host.compute_ratio * (op.kind == OpKind::gemm ? gemm_factor : flash_factor);
 }
 
 OpTime CalibratedCost::by_law(const Op& op, const OpLaw& law) const {

@@ -26,7 +26,7 @@ enum class TimeSource : std::uint8_t {
 ///
 /// A job's calibration comes first: the law of the op's name, then its kernel table, then the law of the op's class.
 /// The profile's factors multiply laws that were measured with another profile, or with none; ranks that share a host
-/// slow each other down as was measured.
+/// slow each other down as was measured, and so does the way of communication.
 class CalibratedCost final : public CostModel {
 public:
     CalibratedCost(const DeviceSpec& device, const SoftwareProfile& software, Precision precision);
@@ -43,6 +43,7 @@ private:
     struct Laws {
         const Calibration* calibration = nullptr;
         SharedHost host;
+        double transport = 1.0;
         double gemm_factor = 1.0;
         double flash_factor = 1.0;
         double memory_factor = 1.0;

@@ -75,13 +75,55 @@ std::vector<std::string> Coverage::notes() const {
     return notes;
 }
 
+/// Kinds of communication of the graph: of its tasks, and inside passes.
+std::set<CollectiveKind> kinds_used(const TaskGraph& graph) {
+    std::set<CollectiveKind> kinds;
+    for (const CommClass& comm : graph.comm_classes) {
+        if (comm.axis != Axis::host) kinds.insert(comm.kind);
+    }
+    const auto add = [&](const std::vector<Op>& ops) {
+        for (const Op& op : ops) {
+            if (op.kind == OpKind::collective) kinds.insert(op.collective);
+        }
+    };
+    for (const StageOps& stage : graph.stages) {
+        for (const OpBlock& block : stage.blocks) {
+            add(block.forward);
+            add(block.input_grad);
+            add(block.weight_grad);
+        }
+    }
+    return kinds;
+}
+
+bool was_measured(const Calibration& calibration, CollectiveKind kind) {
+    if (kind == CollectiveKind::send_recv) return calibration.messages.has_value();
+    return std::any_of(calibration.collectives.begin(), calibration.collectives.end(),
+                       [&](const CollectiveFit& fit) { return fit.kind == kind; });
+}
+
+/// What the model stands in for, by name.
+std::vector<std::string> communication_notes(const Job& job, const TaskGraph& graph) {
+    std::vector<std::string> missing;
+    for (const CollectiveKind kind : kinds_used(graph)) {
+        if (was_measured(*job.calibration, kind)) continue;
+        missing.emplace_back(kind == CollectiveKind::send_recv ? "messages between ranks" : to_string(kind));
+    }
+    if (missing.empty()) return {};
+    return {fmt::format("calibration {}: measured no {}: the links of {} stand for them", job.calibration->id,
+                        fmt::join(missing, ", "), job.cluster.id)};
+}
+
 }  // namespace
 
 std::vector<std::string> calibration_notes(const Job& job, const TaskGraph& graph) {
     if (!job.calibration) return {};
+    std::vector<std::string> notes = communication_notes(job, graph);
     if (!laws_apply(job)) {
-        return {fmt::format("calibration {}: its op laws were measured in {}, and the plan is in {}: not used",
-                            job.calibration->id, job.calibration->machine.dtype, to_string(job.plan.precision))};
+        notes.push_back(fmt::format("calibration {}: its op laws were measured in {}, and the plan is in {}: not used",
+                                    job.calibration->id, job.calibration->machine.dtype,
+                                    to_string(job.plan.precision)));
+        return notes;
     }
     Coverage coverage(job);
     for (const StageOps& stage : graph.stages) {
@@ -91,7 +133,8 @@ std::vector<std::string> calibration_notes(const Job& job, const TaskGraph& grap
             coverage.add(block.weight_grad);
         }
     }
-    return coverage.notes();
+    for (std::string& note : coverage.notes()) notes.push_back(std::move(note));
+    return notes;
 }
 
 }  // namespace foreshard

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/cost/rank_waits.hpp"
 #include "sim/spec/calibration.hpp"
 
 namespace foreshard {
@@ -246,20 +247,26 @@ Durations durations(const Job& job, const TaskGraph& graph, const CostModel& cos
         result.shares.push_back(shares_of(time));
         result.traffic.push_back({time.tp_bytes.value, time.cp_bytes.value, time.ep_bytes.value});
     }
+    const RankWaits waits = rank_waits(job, graph, result.works);
+    for (std::size_t i = 0; i < graph.works.size(); ++i) {
+        if (graph.works[i].kind != TaskKind::step_end) continue;
+        result.works[i].spent[static_cast<std::size_t>(Spent::exposed_dp)] = to_picoseconds(waits.step);
+    }
     CommTimer comm_timer(job, graph, network);
     for (const CommClass& comm : graph.comm_classes) {
         const CommTime& time = comm_timer.time(comm);
         const double share = 1.0 / comm.every;
         const Seconds busy =
             (time.busy * zero3_slowdown(job, comm) + many_parts(job, comm) + fetched_shard(job, comm)) * share;
-        result.comms.push_back({to_picoseconds(comm.wait + busy), to_picoseconds(time.latency * share),
+        const Seconds waiting = comm.axis == Axis::pp ? waits.message : Seconds(0.0);
+        result.comms.push_back({to_picoseconds(comm.wait + busy), to_picoseconds(time.latency * share + waiting),
                                 to_picoseconds(time.wire * share), time.blocks});
         result.limits.push_back(time.limit);
     }
     // Full contention is simulated.
     if (job.plan.contention == Contention::full) return result;
     for (std::size_t i = 0; i < graph.works.size(); ++i) {
-        result.works[i].spent[static_cast<std::size_t>(Spent::exposed_dp)] =
+        result.works[i].spent[static_cast<std::size_t>(Spent::exposed_dp)] +=
             contention(job.software.numbers.dp_contention_ratio, graph.works[i], result.works[i], result.comms);
     }
     return result;

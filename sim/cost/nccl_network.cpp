@@ -199,8 +199,28 @@ CommTime NcclNetwork::across(CollectiveKind kind, Bytes message, const NcclTuner
     return time;
 }
 
+/// Where the calibration has a curve of this kind and number of ranks, its time; the part of the links stays in
+/// proportion.
+CommTime NcclNetwork::by_table(CollectiveKind kind, Bytes message, int ranks, CommTime by_law,
+                               const std::function<CommTime(Bytes)>& law) const {
+    const CommTable* table = calibration_ != nullptr ? find_table(*calibration_, kind, ranks) : nullptr;
+    if (table == nullptr || !(message.value > 0.0)) return by_law;
+    const Seconds measured =
+        table_time(table->points, message.value, [&](double bytes) { return law(Bytes(bytes)).busy; });
+    by_law.wire = by_law.wire * (measured / by_law.busy);
+    by_law.busy = measured;
+    by_law.limit = fmt::format("measured times of {} ({} ranks)", calibration_->id, ranks);
+    return by_law;
+}
+
 CommTime NcclNetwork::collective(CollectiveKind kind, Bytes message, const GroupPlacement& group) const {
     if (group.size <= 1) return {};
+    const CommTime time = modelled(kind, message, group);
+    if (group.domains > 1) return time;
+    return by_table(kind, message, group.size, time, [&](Bytes bytes) { return modelled(kind, bytes, group); });
+}
+
+CommTime NcclNetwork::modelled(CollectiveKind kind, Bytes message, const GroupPlacement& group) const {
     if (on_processors()) return links_.collective(kind, message, group);
     if (!is_tuned(kind)) {
         CommTime time = links_.collective(kind, message, group);
@@ -227,7 +247,10 @@ CommTime NcclNetwork::measured_message(Bytes message) const {
 }
 
 CommTime NcclNetwork::send_recv(Bytes message, bool same_domain) const {
-    if (same_domain && calibration_ != nullptr && calibration_->messages) return measured_message(message);
+    if (same_domain && calibration_ != nullptr && calibration_->messages) {
+        return by_table(CollectiveKind::send_recv, message, 2, measured_message(message),
+                        [&](Bytes bytes) { return measured_message(bytes); });
+    }
     if (on_processors()) return links_.send_recv(message, same_domain);
     CommTime time = links_.send_recv(message, same_domain);
     const bool nvlink = same_domain && cluster_.gpus_per_nvlink_domain > 1;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "sim/cost/link_network.hpp"
 #include "sim/cost/nccl_tuner.hpp"
 
@@ -26,6 +28,9 @@ private:
     CommTime tuned(CollectiveKind kind, Bytes message, const NcclTuner& tuner) const;
     CommTime across(CollectiveKind kind, Bytes message, const NcclTuner& tuner, int per_node) const;
     CommTime measured_message(Bytes message) const;
+    CommTime by_table(CollectiveKind kind, Bytes message, int ranks, CommTime by_law,
+                      const std::function<CommTime(Bytes)>& law) const;
+    CommTime modelled(CollectiveKind kind, Bytes message, const GroupPlacement& group) const;
     BytesPerSecond link_rate(CollectiveKind kind, int ranks) const;
     std::string link_name() const;
 

@@ -16,6 +16,7 @@
 #include "sim/engine/data_parallel_times.hpp"
 #include "sim/engine/estimate.hpp"
 #include "sim/engine/fluid.hpp"
+#include "sim/engine/near_messages.hpp"
 #include "sim/engine/simulator.hpp"
 #include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
@@ -370,6 +371,9 @@ Evaluation evaluate(const Job& job, const std::stop_token& stop) {
     check_stop(stop);
     e.buffers = plan_buffers(job, e.graph);
     e.timeline = run_once(e, 0, stop);
+    if (job.software.structure.counts_buffers) {
+        count_near_messages(e.graph, e.timeline, near_message_ratio, e.buffers);
+    }
     check_stop(stop);
     e.report = make_report(job, e.graph, e.buffers, e.timeline);
     add_calibration(e);

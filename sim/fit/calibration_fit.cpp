@@ -9,6 +9,7 @@
 #include "sim/error.hpp"
 #include "sim/fit/comm_fit.hpp"
 #include "sim/fit/law_fit.hpp"
+#include "sim/fit/lead_fit.hpp"
 #include "sim/fit/op_fit.hpp"
 #include "sim/fit/statistics.hpp"
 #include "sim/prefixes.hpp"
@@ -42,6 +43,7 @@ public:
     Calibration run() {
         settle_slowdowns();
         for (const auto& [name, points] : ops_) add_op(points);
+        add_transport();
         add_communication();
         add_optimizer();
         add_overheads();
@@ -69,6 +71,7 @@ private:
     void settle_slowdowns();
     void settle_once();
     void add_op(const std::vector<OpPoint>& points);
+    void add_transport();
     void add_communication();
     void add_optimizer();
     void add_overheads();
@@ -160,17 +163,43 @@ void CalibrationFit::add_op(const std::vector<OpPoint>& points) {
            origins_of(points));
 }
 
+/// Sums of each run's ops, measured and by the laws: their ratio, median over the runs with this way of communication.
+/// A run of another one has the laws in common only.
+void CalibrationFit::add_transport() {
+    if (measured_.other_transports.empty()) return;
+    struct Sums {
+        double measured = 0.0;
+        double predicted = 0.0;
+    };
+    std::map<int, Sums> runs;
+    for (const OpPoint& point : measured_.ops) {
+        const OpLaw* law = find_law(out_, point.op);
+        if (law == nullptr || measured_.other_transports.contains(point.origin.input)) continue;
+        const double slow = slowdown(point.computing_ranks, bound_by_flops(point));
+        runs[point.origin.input].measured += point.calls * point.time_us;
+        runs[point.origin.input].predicted +=
+            point.calls * slow * law_time(*law, Flops(point.flops), Bytes(point.bytes)).value / micro;
+    }
+    std::vector<double> ratios;
+    for (const auto& [input, sums] : runs) {
+        if (sums.predicted > 0.0) ratios.push_back(sums.measured / sums.predicted);
+    }
+    if (!ratios.empty()) out_.transport_ratio = median_of(ratios);
+}
+
 void CalibrationFit::add_communication() {
     std::map<std::pair<CollectiveKind, int>, std::vector<CommPoint>> groups;
     for (const CommPoint& point : measured_.communication) {
         const bool message = point.kind == CollectiveKind::send_recv;
         groups[{point.kind, message ? 2 : point.ranks}].push_back(point);
     }
-    for (const auto& [key, points] : groups) {
+    for (const auto& [key, measured] : groups) {
+        const std::vector<CommPoint> points = as_in_steps(measured);
         const FittedComm fit = fit_comm(points);
         const bool message = key.first == CollectiveKind::send_recv;
         if (message) out_.messages = MessageLaw{fit.fit.base, fit.fit.bandwidth};
         if (!message) out_.collectives.push_back(fit.fit);
+        if (!fit.table.empty()) out_.comm_tables.push_back({key.first, key.second, fit.table});
         const std::string kind(to_string(key.first));
         const std::string name = message ? kind : fmt::format("{} of {} ranks", kind, key.second);
         record(message ? "message" : "collective", name, "bytes", fit.points, origins_of(points));
@@ -194,6 +223,7 @@ void CalibrationFit::add_overheads() {
     if (!measured_.step_overhead_us.empty()) out_.step_overhead = us(measured_.step_overhead_us);
     if (!measured_.wakeup_us.empty()) out_.wakeup = us(measured_.wakeup_us);
     if (!measured_.rank_wait_ratio.empty()) out_.rank_wait_ratio = median_of(measured_.rank_wait_ratio);
+    out_.rank_lead = fit_rank_lead(measured_.rank_leads);
     if (measured_.overlap.empty()) return;
     std::vector<double> ratios;
     for (const OverlapPoint& point : measured_.overlap) {

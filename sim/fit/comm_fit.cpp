@@ -4,9 +4,11 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "sim/cost/link_network.hpp"
+#include "sim/fit/curve.hpp"
 #include "sim/fit/law_fit.hpp"
 #include "sim/fit/statistics.hpp"
 #include "sim/prefixes.hpp"
@@ -64,7 +66,48 @@ std::vector<bool> off_outliers(const std::vector<CommPoint>& points) {
     return found;
 }
 
+/// Linear between two sizes; none outside.
+std::optional<double> interpolated_comm(const std::map<double, double>& times, double bytes) {
+    const auto above = times.lower_bound(bytes);
+    if (above == times.end()) return std::nullopt;
+    if (above->first == bytes) return above->second;
+    if (above == times.begin()) return std::nullopt;
+    const auto below = std::prev(above);
+    const double share = (bytes - below->first) / (above->first - below->first);
+    return std::lerp(below->second, above->second, share);
+}
+
+/// The fit stays as it is, with its own error.
+void use_comm_curve(FittedComm& out) {
+    out.table = measured_curve(out.points);
+    const auto by_law = [&](double bytes) { return fitted_time(out.fit, bytes); };
+    for (Fitted& point : out.points) {
+        point.predicted = table_time(out.table, point.amount, by_law).value / micro;
+        point.fresh_ratio = point.time / (without_node(out.table, point.amount, by_law).value / micro);
+    }
+}
+
 }  // namespace
+
+Seconds fitted_time(const CollectiveFit& fit, double bytes) {
+    return fit.base + Seconds(fit.sqrt_term * std::sqrt(bytes)) +
+           Bytes(bytes * ring_factor(fit.kind, fit.ranks)) / fit.bandwidth;
+}
+
+std::vector<CommPoint> as_in_steps(std::vector<CommPoint> points) {
+    std::map<double, double> alone;
+    for (const CommPoint& point : points) {
+        if (!point.in_step) alone[point.bytes] = point.time_us;
+    }
+    std::vector<double> longer;
+    for (const CommPoint& point : points) {
+        const std::optional<double> time = point.in_step ? interpolated_comm(alone, point.bytes) : std::nullopt;
+        if (time) longer.push_back(point.time_us - *time);
+    }
+    const double wakes = longer.empty() ? 0.0 : std::max(median_of(longer), 0.0);
+    for (CommPoint& point : points) point.time_us += point.in_step ? 0.0 : wakes;
+    return points;
+}
 
 FittedComm fit_comm(const std::vector<CommPoint>& points) {
     const CommPoint& first = points.front();
@@ -89,6 +132,7 @@ FittedComm fit_comm(const std::vector<CommPoint>& points) {
             {points[i].bytes, points[i].time_us, fit.predicted[i], fit.fresh_ratio[i], fit.rejected[i]});
     }
     out.fit.mean_abs_error_pct = mean_abs_pct(out.points);
+    if (wants_curve(out.points)) use_comm_curve(out);
     return out;
 }
 

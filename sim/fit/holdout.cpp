@@ -1,13 +1,12 @@
 #include "sim/fit/holdout.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 
 #include <fmt/format.h>
 
-#include "sim/cost/link_network.hpp"
+#include "sim/fit/comm_fit.hpp"
 #include "sim/fit/quality.hpp"
 #include "sim/prefixes.hpp"
 
@@ -33,9 +32,10 @@ std::string group_name(const CommPoint& point) {
     return point.kind == CollectiveKind::send_recv ? kind : fmt::format("{} of {} ranks", kind, point.ranks);
 }
 
-Seconds fit_time(const CollectiveFit& fit, double bytes) {
-    return fit.base + Seconds(fit.sqrt_term * std::sqrt(bytes)) +
-           Bytes(bytes * ring_factor(fit.kind, fit.ranks)) / fit.bandwidth;
+Seconds comm_time_of(const Calibration& calibration, const CollectiveFit& fit, double bytes) {
+    const auto by_law = [&](double size) { return fitted_time(fit, size); };
+    const CommTable* table = find_table(calibration, fit.kind, fit.ranks);
+    return table != nullptr ? table_time(table->points, bytes, by_law) : by_law(bytes);
 }
 
 class ErrorTable {
@@ -83,12 +83,14 @@ void ErrorTable::add(const CommPoint& point) {
     if (point.kind == CollectiveKind::send_recv) {
         if (!calibration_.messages) return;
         const MessageLaw& law = *calibration_.messages;
+        const CollectiveFit fit{CollectiveKind::send_recv, 2, law.base, 0.0, law.bandwidth};
         return add(group_name(point), "bytes", point.bytes, point.time_us,
-                   law.base + Bytes(point.bytes) / law.bandwidth);
+                   comm_time_of(calibration_, fit, point.bytes));
     }
     for (const CollectiveFit& fit : calibration_.collectives) {
         if (fit.kind != point.kind || fit.ranks != point.ranks) continue;
-        return add(group_name(point), "bytes", point.bytes, point.time_us, fit_time(fit, point.bytes));
+        return add(group_name(point), "bytes", point.bytes, point.time_us,
+                   comm_time_of(calibration_, fit, point.bytes));
     }
 }
 

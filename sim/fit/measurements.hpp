@@ -1,10 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sim/spec/calibration.hpp"
+#include "sim/spec/measured_step.hpp"
 
 /// What was measured on a machine, from all inputs of `foreshard calibrate`. Sizes are those of the plan's op lists and
 /// messages, also where tensors were twice as wide (fp64).
@@ -23,6 +25,7 @@ struct OpPoint {
     double time_us = 0.0;
     double computing_ranks = 1.0;  ///< of the host, at the same time, this one included; mean
     Origin origin;
+    double calls = 0.0;  ///< that the time is of, in all steps of the run; 0: a benchmark
 };
 
 struct CommPoint {
@@ -31,6 +34,7 @@ struct CommPoint {
     double bytes = 0.0;  ///< full size over all ranks
     double time_us = 0.0;
     Origin origin;
+    bool in_step = false;  ///< of a run's own steps; else by itself
 };
 
 struct OptimizerPoint {
@@ -48,6 +52,13 @@ struct OverlapPoint {
     Origin origin;
 };
 
+/// What a rank waits for another one that computed equally much, over what it computed.
+struct LeadPoint {
+    double after_us = 0.0;  ///< of computing
+    double ratio = 0.0;
+    bool whole_step = false;  ///< else of passes
+};
+
 struct Measurements {
     MeasuredMachine machine;
     std::optional<ClusterSpec> cluster;
@@ -60,6 +71,9 @@ struct Measurements {
     std::vector<double> step_overhead_us;
     std::vector<double> wakeup_us;
     std::vector<double> rank_wait_ratio;  ///< of runs whose ranks meet inside passes
+    std::vector<LeadPoint> rank_leads;
+    std::vector<MeasuredStep> steps;
+    std::set<int> other_transports;  ///< inputs with another way of communication than machine.comm: ops only
     std::optional<KernelTable> kernels;
     std::vector<RejectedPoint> rejected;  ///< by the readers
     std::vector<CalibrationInput> inputs;

@@ -14,9 +14,8 @@ struct FittedOp {
 };
 
 /// base + FLOPs / rate + bytes / rate with as few terms as the points ask for: one for up to two different amounts, two
-/// for up to five. Where ten or more amounts, or four that span two decades, do not follow a law of one rate (P90 of
-/// the error over 8 %), a table that does not fall, of the median of each amount. Precondition: at least one point, all
-/// of the same op.
+/// for up to five. Where dense points do not follow a law of one rate (wants_curve), a table beside it that does not
+/// fall, of the median of each amount. Precondition: at least one point, all of the same op.
 /// @param slowdown of each point, which its time is divided by
 FittedOp fit_op(const std::vector<OpPoint>& points, const std::vector<double>& slowdown);
 

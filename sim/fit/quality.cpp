@@ -1,6 +1,7 @@
 #include "sim/fit/quality.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -90,6 +91,28 @@ CalibrationBand band_of(const std::string& group, const std::vector<Fitted>& poi
     ratios.reserve(points.size());
     for (const Fitted& point : points) ratios.push_back(point.fresh_ratio);
     return {group, static_cast<int>(points.size()), fresh_quantile(ratios, 0.1), fresh_quantile(ratios, 0.9)};
+}
+
+std::optional<CalibrationBand> band_of_steps(const std::vector<double>& ratios) {
+    constexpr std::size_t fewest = 3;
+    constexpr std::size_t enough = 9;  // of n values, (n - 1) / (n + 1) of fresh ones lie between least and largest
+    /// 90th percentile of Student's t with 2 to 7 degrees of freedom.
+    constexpr std::array<double, 6> student = {1.886, 1.638, 1.533, 1.476, 1.440, 1.415};
+    const std::size_t n = ratios.size();
+    if (n < fewest) return std::nullopt;
+    CalibrationBand band{"step", static_cast<int>(n), fresh_quantile(ratios, 0.1), fresh_quantile(ratios, 0.9)};
+    if (n >= enough) return band;
+    std::vector<double> logs;
+    logs.reserve(n);
+    for (const double ratio : ratios) logs.push_back(std::log(ratio));
+    const double middle = mean(logs);
+    double squares = 0.0;
+    for (const double each : logs) squares += (each - middle) * (each - middle);
+    const auto count = static_cast<double>(n);
+    const double reach = student[n - fewest] * std::sqrt(squares / (count - 1.0) * (1.0 + 1.0 / count));
+    band.p10_ratio = std::exp(middle - reach);
+    band.p90_ratio = std::exp(middle + reach);
+    return band;
 }
 
 }  // namespace foreshard

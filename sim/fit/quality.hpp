@@ -23,4 +23,9 @@ CalibrationResidual residual_of(const std::string& group, const std::string& amo
 /// Of all points, rejected ones too: they belong to what is measured. Precondition: at least one point.
 CalibrationBand band_of(const std::string& group, const std::vector<Fitted>& points);
 
+/// 80 % band of a fresh plan, from ratios of plans that were predicted without themselves. Of nine and more the
+/// quantiles; of fewer, which would not reach far enough, mean and deviation of their logarithms and Student's
+/// distribution: exact for normal errors. None for fewer than three.
+std::optional<CalibrationBand> band_of_steps(const std::vector<double>& ratios);
+
 }  // namespace foreshard

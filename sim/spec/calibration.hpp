@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,24 @@ struct OptimizerLaw {
 struct MessageLaw {
     Seconds base;
     BytesPerSecond bandwidth;
+};
+
+/// A collective or message where no law of a few terms holds: measured times over message sizes.
+struct CommTable {
+    CollectiveKind kind = CollectiveKind::all_reduce;  ///< send_recv: a message
+    int ranks = 2;
+    /// Amounts are message bytes. Ascending in both; takes the place of the law between the first and the last, in
+    /// logarithms, and the law goes on from there.
+    std::vector<OpLaw::Point> points;
+};
+
+/// What a rank waits for another one on the average, where both compute equally much and then meet:
+/// t ratio (t / after)^-exponent behind a time t of computing. Disturbances that do not depend on each other add up by
+/// their squares: exponent 1/2. Those of a rank that is slower all the time: 0.
+struct RankLeadLaw {
+    Seconds after;
+    double ratio = 0.0;
+    double exponent = 0.5;
 };
 
 /// How much longer compute takes where so many ranks of a host compute at a time, over one rank alone.
@@ -125,6 +144,7 @@ struct Calibration {
     std::optional<KernelTable> kernels;
     std::vector<CollectiveFit> collectives;
     std::optional<MessageLaw> messages;
+    std::vector<CommTable> comm_tables;  ///< at most one of a kind and number of ranks
     std::optional<OptimizerLaw> optimizer;
     std::optional<Seconds> pass_overhead;
     std::optional<Seconds> step_overhead;
@@ -132,6 +152,10 @@ struct Calibration {
     std::vector<SharedHost> shared_host;  ///< ascending by ranks
     /// Ranks that meet inside passes wait for the slowest: for so much of what they compute.
     std::optional<double> rank_wait_ratio;
+    /// Of ranks that meet once a step, or at the end of a pass.
+    std::optional<RankLeadLaw> rank_lead;
+    /// Ops take this much longer with `machine.comm` than the laws say, which are of several ways of communication.
+    std::optional<double> transport_ratio;
     /// Of compute and communication at the same time: what the longer of the two grows by, over the shorter one.
     std::optional<double> overlap_contention_ratio;
     std::vector<CalibrationResidual> residuals;
@@ -143,6 +167,18 @@ struct Calibration {
 
 /// The law of a name; null when there is none. Precondition: `ops` is ascending by name.
 const OpLaw* find_law(const Calibration& calibration, std::string_view op);
+
+/// The measured curve of a kind and number of ranks; null when there is none.
+const CommTable* find_table(const Calibration& calibration, CollectiveKind kind, int ranks);
+
+/// Time by a curve, where a law says `by_law` of any size.
+/// Precondition: two points or more.
+Seconds table_time(const std::vector<OpLaw::Point>& points, double amount,
+                   const std::function<Seconds(double)>& by_law);
+
+/// What each of `ranks` waits for the slowest of them behind a time of computing: the law's wait for one other rank,
+/// times the expected largest of so many normal errors over that of two (Blom 1958).
+Seconds rank_wait(const RankLeadLaw& law, Seconds computed, int ranks);
 
 /// Slowdown of so many ranks that compute on one host: between measured numbers linear, outside the nearest.
 SharedHost shared_host(const Calibration& calibration, double ranks);

@@ -22,19 +22,53 @@ std::vector<double> read_curve(JsonObject& object, const std::string& key) {
     return value.get<std::vector<double>>();
 }
 
-std::vector<OpLaw::Point> read_law_table(JsonObject object) {
-    const std::vector<double> amounts = read_curve(object, "amount");
+std::vector<OpLaw::Point> read_points(JsonObject& object, const std::string& amount) {
+    const std::vector<double> amounts = read_curve(object, amount);
     const std::vector<double> times = read_curve(object, "time_us");
     const bool ascending = std::adjacent_find(amounts.begin(), amounts.end(), std::greater_equal<>()) == amounts.end();
-    if (!ascending) object.fail("amount", "must be in ascending order");
+    if (!ascending) object.fail(amount, "must be in ascending order");
     if (times.size() != amounts.size()) {
-        object.fail("time_us", fmt::format("has {} numbers, but amount has {}", times.size(), amounts.size()));
+        object.fail("time_us", fmt::format("has {} numbers, but {} has {}", times.size(), amount, amounts.size()));
     }
     if (!std::is_sorted(times.begin(), times.end())) object.fail("time_us", "must not fall as the amount grows");
     object.finish();
     std::vector<OpLaw::Point> table(amounts.size());
     for (std::size_t i = 0; i < table.size(); ++i) table[i] = {amounts[i], Seconds(times[i] * micro)};
     return table;
+}
+
+CommTable read_comm_table(JsonObject object) {
+    CommTable table;
+    table.kind = object.one_of("collective", collective_names());
+    table.ranks = object.required<int>("ranks", Range::positive);
+    table.points = read_points(object, "message_bytes");
+    return table;
+}
+
+std::vector<CommTable> read_comm_tables(JsonObject& root) {
+    std::vector<CommTable> tables;
+    if (!root.has("communication_tables")) return tables;
+    for (const JsonObject& entry : root.objects("communication_tables")) {
+        const CommTable table = read_comm_table(entry);
+        const bool twice = std::any_of(tables.begin(), tables.end(), [&](const CommTable& known) {
+            return known.kind == table.kind && known.ranks == table.ranks;
+        });
+        if (twice) {
+            root.fail("communication_tables",
+                      fmt::format("has two tables for {} of {} ranks", to_string(table.kind), table.ranks));
+        }
+        tables.push_back(table);
+    }
+    return tables;
+}
+
+RankLeadLaw read_rank_lead(JsonObject object) {
+    RankLeadLaw law;
+    law.after = Seconds(object.required<double>("after_us", Range::positive) * micro);
+    law.ratio = object.required<double>("ratio", Range::not_negative);
+    law.exponent = object.required<double>("exponent", Range::ratio);
+    object.finish();
+    return law;
 }
 
 OpLaw read_law(JsonObject object) {
@@ -52,7 +86,7 @@ OpLaw read_law(JsonObject object) {
     if (law.most_amount < law.least_amount) object.fail("most_amount", "must not be below least_amount");
     if (auto table = object.optional_object("table")) {
         if (flops.has_value() == bytes.has_value()) object.fail("table", "needs one rate, of its amount");
-        law.table = read_law_table(*table);
+        law.table = read_points(*table, "amount");
     }
     object.finish();
     return law;
@@ -200,6 +234,8 @@ void read_hosts(JsonObject& root, Calibration& calibration) {
                            }) == hosts.end();
     if (!ascending) object->fail("shared_host", "must be ascending by ranks");
     calibration.rank_wait_ratio = object->optional<double>("rank_wait_ratio", Range::not_negative);
+    if (auto lead = object->optional_object("rank_lead")) calibration.rank_lead = read_rank_lead(*lead);
+    calibration.transport_ratio = object->optional<double>("transport_ratio", Range::positive);
     calibration.overlap_contention_ratio = object->optional<double>("overlap_contention_ratio", Range::ratio);
     object->finish();
 }
@@ -231,110 +267,6 @@ void read_quality(JsonObject& root, Calibration& calibration) {
     calibration.inputs = read_list<CalibrationInput>(root, "inputs", read_input);
 }
 
-OrderedJson to_json(const OpLaw& law) {
-    OrderedJson out = {{"op", law.op}, {"base_us", in_unit(law.base.value, micro)}};
-    if (law.flops_rate.value > 0.0) out["GFLOP_per_s"] = in_unit(law.flops_rate.value, giga);
-    if (law.bytes_rate.value > 0.0) out["GB_per_s"] = in_unit(law.bytes_rate.value, giga);
-    out["least_amount"] = law.least_amount;
-    out["most_amount"] = law.most_amount;
-    if (law.table.empty()) return out;
-    OrderedJson amounts = OrderedJson::array();
-    OrderedJson times = OrderedJson::array();
-    for (const OpLaw::Point& point : law.table) {
-        amounts.push_back(point.amount);
-        times.push_back(in_unit(point.time.value, micro));
-    }
-    out["table"] = {{"amount", amounts}, {"time_us", times}};
-    return out;
-}
-
-OrderedJson to_json(const MeasuredMachine& machine) {
-    OrderedJson out = OrderedJson::object();
-    if (!machine.processor.empty()) out["processor"] = machine.processor;
-    if (machine.cores > 0) out["cores"] = machine.cores;
-    if (!machine.gpu.empty()) out["gpu"] = machine.gpu;
-    if (!machine.backend.empty()) out["backend"] = machine.backend;
-    if (!machine.comm.empty()) out["comm"] = machine.comm;
-    if (!machine.dtype.empty()) out["dtype"] = machine.dtype;
-    if (!machine.software.empty()) out["software"] = machine.software;
-    return out;
-}
-
-OrderedJson to_json(const MeasuredDevice& device) {
-    OrderedJson out = OrderedJson::object();
-    if (device.launch) out["launch_us"] = in_unit(device.launch->value, micro);
-    if (device.memory_bandwidth) out["memory_bandwidth_GB_per_s"] = in_unit(device.memory_bandwidth->value, giga);
-    if (device.gemm_rate) out["gemm_tflops"] = in_unit(device.gemm_rate->value, tera);
-    return out;
-}
-
-OrderedJson to_json(const SharedHost& host) {
-    return {{"ranks", host.ranks}, {"compute_ratio", host.compute_ratio}, {"memory_ratio", host.memory_ratio}};
-}
-
-OrderedJson to_json(const CalibrationResidual& group) {
-    OrderedJson sizes = OrderedJson::array();
-    for (const CalibrationResidual::Size& size : group.sizes) {
-        sizes.push_back({{"from", size.from},
-                         {"to", size.to},
-                         {"points", size.points},
-                         {"median_abs_pct", size.median_abs_pct},
-                         {"bias_pct", size.bias_pct}});
-    }
-    OrderedJson json = {
-        {"group", group.group}, {"amount", group.amount}, {"points", group.points}, {"rejected", group.rejected}};
-    if (group.r2) json["r2"] = *group.r2;
-    json["median_abs_pct"] = group.median_abs_pct;
-    json["p90_abs_pct"] = group.p90_abs_pct;
-    json["bias_pct"] = group.bias_pct;
-    json["sizes"] = std::move(sizes);
-    return json;
-}
-
-OrderedJson to_json(const CalibrationBand& band) {
-    return {
-        {"group", band.group}, {"points", band.points}, {"p10_ratio", band.p10_ratio}, {"p90_ratio", band.p90_ratio}};
-}
-
-OrderedJson to_json(const RejectedPoint& point) {
-    OrderedJson out = {{"input", point.input}, {"row", point.row}, {"what", point.what}, {"time_us", point.time_us}};
-    if (point.expected_us > 0.0) out["expected_us"] = point.expected_us;
-    out["reason"] = point.reason;
-    return out;
-}
-
-OrderedJson to_json(const CalibrationInput& input) {
-    return {{"file", input.file}, {"kind", input.kind}, {"sha256", input.sha256}, {"rows", input.rows}};
-}
-
-template <class T>
-OrderedJson list_json(const std::vector<T>& list) {
-    OrderedJson out = OrderedJson::array();
-    for (const T& entry : list) out.push_back(to_json(entry));
-    return out;
-}
-
-void write_rest(const Calibration& calibration, OrderedJson& out) {
-    if (calibration.messages) {
-        out["messages"] = {{"base_us", in_unit(calibration.messages->base.value, micro)},
-                           {"bandwidth_GB_per_s", in_unit(calibration.messages->bandwidth.value, giga)}};
-    }
-    if (calibration.optimizer) {
-        out["optimizer"] = {{"base_us", in_unit(calibration.optimizer->base.value, micro)},
-                            {"parameters_per_s", calibration.optimizer->parameters_per_second}};
-    }
-    if (calibration.pass_overhead) out["pass_overhead_us"] = in_unit(calibration.pass_overhead->value, micro);
-    if (calibration.step_overhead) out["step_overhead_us"] = in_unit(calibration.step_overhead->value, micro);
-    if (calibration.wakeup) out["wakeup_us"] = in_unit(calibration.wakeup->value, micro);
-    OrderedJson concurrency = OrderedJson::object();
-    if (!calibration.shared_host.empty()) concurrency["shared_host"] = list_json(calibration.shared_host);
-    if (calibration.rank_wait_ratio) concurrency["rank_wait_ratio"] = *calibration.rank_wait_ratio;
-    if (calibration.overlap_contention_ratio) {
-        concurrency["overlap_contention_ratio"] = *calibration.overlap_contention_ratio;
-    }
-    if (!concurrency.empty()) out["concurrency"] = concurrency;
-}
-
 }  // namespace
 
 Calibration read_calibration(const Json& value, const std::string& source, const std::string& path) {
@@ -349,39 +281,13 @@ Calibration read_calibration(const Json& value, const std::string& source, const
     calibration.ops = read_laws(root);
     if (root.has("kernels")) calibration.kernels = read_kernels(root.at("kernels"), source, root.path_of("kernels"));
     calibration.collectives = read_list<CollectiveFit>(root, "collectives", read_collective_fit);
+    calibration.comm_tables = read_comm_tables(root);
     read_rest(root, calibration);
     read_quality(root, calibration);
     root.ignore("sources");
-    for (const char* key : {"cluster", "kernels", "ops"}) root.ignore(key);
+    for (const char* key : {"cluster", "kernels", "ops", "communication_tables"}) root.ignore(key);
     root.finish();
     return calibration;
-}
-
-OrderedJson to_json(const Calibration& calibration) {
-    OrderedJson out = {{"schema", "foreshard.calibration"},
-                       {"schema_version", "1.0"},
-                       {"id", calibration.id},
-                       {"name", calibration.name},
-                       {"tool_version", calibration.tool_version},
-                       {"machine", to_json(calibration.machine)}};
-    if (calibration.cluster) out["cluster"] = to_json(*calibration.cluster);
-    const OrderedJson device = to_json(calibration.device);
-    if (!device.empty()) out["device"] = device;
-    if (!calibration.ops.empty()) out["ops"] = list_json(calibration.ops);
-    if (calibration.kernels) out["kernels"] = to_json(*calibration.kernels);
-    if (!calibration.collectives.empty()) out["collectives"] = list_json(calibration.collectives);
-    write_rest(calibration, out);
-    out["residuals"] = list_json(calibration.residuals);
-    OrderedJson uncertainty = {{"groups", list_json(calibration.bands)}};
-    if (calibration.step_band) uncertainty["step"] = to_json(*calibration.step_band);
-    out["uncertainty"] = uncertainty;
-    out["rejected"] = list_json(calibration.rejected);
-    out["inputs"] = list_json(calibration.inputs);
-    return out;
-}
-
-std::string calibration_text(const Calibration& calibration) {
-    return wrapped_text(to_json(calibration));
 }
 
 }  // namespace foreshard

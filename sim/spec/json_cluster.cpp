@@ -24,19 +24,6 @@ constexpr std::array<PeakKey, 6> peak_keys = {{{"fp32", Precision::fp32},
                                                {"fp8", Precision::fp8},
                                                {"fp4", Precision::nvfp4}}};
 
-const std::vector<std::pair<std::string_view, CollectiveKind>>& collective_names() {
-    static const std::vector<std::pair<std::string_view, CollectiveKind>> names = [] {
-        std::vector<std::pair<std::string_view, CollectiveKind>> all;
-        for (const CollectiveKind kind :
-             {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-              CollectiveKind::all_to_all, CollectiveKind::send_recv}) {
-            all.emplace_back(to_string(kind), kind);
-        }
-        return all;
-    }();
-    return names;
-}
-
 void read_peaks(JsonObject peaks, DeviceSpec& device) {
     for (const PeakKey& peak : peak_keys) {
         const auto value = peaks.optional<double>(peak.key, Range::positive);
@@ -114,6 +101,20 @@ double in_unit(double value, double unit) {
     std::snprintf(text.data(), text.size(), "%.15g", plain);
     const double rounded = std::strtod(text.data(), nullptr);
     return rounded * unit == value ? rounded : plain;
+}
+
+const std::vector<std::pair<std::string_view, CollectiveKind>>& collective_names() {
+    static const std::vector<std::pair<std::string_view, CollectiveKind>> names = [] {
+        std::vector<std::pair<std::string_view, CollectiveKind>> all;
+        for (const CollectiveKind kind :
+             {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+              CollectiveKind::all_to_all, CollectiveKind::send_recv, CollectiveKind::broadcast,
+              CollectiveKind::reduce}) {
+            all.emplace_back(to_string(kind), kind);
+        }
+        return all;
+    }();
+    return names;
 }
 
 CollectiveFit read_collective_fit(JsonObject entry) {

@@ -20,6 +20,9 @@ std::vector<CollectiveFit> read_fabric(const Json& value, const std::string& sou
 KernelTable read_kernels(const Json& value, const std::string& source, const std::string& path = "");
 Calibration read_calibration(const Json& value, const std::string& source, const std::string& path = "");
 CollectiveFit read_collective_fit(JsonObject entry);
+
+/// Names of collectives in files.
+const std::vector<std::pair<std::string_view, CollectiveKind>>& collective_names();
 ClusterSpec read_cluster(const Json& value, const std::string& source, const std::string& path = "");
 SoftwareProfile read_software(const Json& value, const std::string& source, const std::string& path = "");
 ModelSpec read_model(const Json& value, const std::string& source, const std::string& path = "");

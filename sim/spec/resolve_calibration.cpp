@@ -78,6 +78,16 @@ std::vector<std::string> taken_figures(const Calibration& calibration) {
     us("pass overhead", calibration.pass_overhead);
     us("step overhead", calibration.step_overhead);
     us("wake-up", calibration.wakeup);
+    if (!calibration.comm_tables.empty()) {
+        taken.push_back(fmt::format("measured curves of {} kinds of communication", calibration.comm_tables.size()));
+    }
+    if (const auto& lead = calibration.rank_lead) {
+        taken.push_back(fmt::format("ranks that meet behind {:.3g} ms wait {:.2g} % of them", lead->after.value / milli,
+                                    100.0 * lead->ratio));
+    }
+    if (const auto& ratio = calibration.transport_ratio) {
+        taken.push_back(fmt::format("ops x {:.3f} with {}", *ratio, calibration.machine.comm));
+    }
     if (const auto& ratio = calibration.overlap_contention_ratio) {
         taken.push_back(fmt::format("contention of compute and communication {:.2f}", *ratio));
     }

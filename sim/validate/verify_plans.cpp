@@ -13,12 +13,13 @@ namespace {
 
 constexpr std::string_view calibrate_mark = "calibrate:";
 
-/// What is calibrated on has both widths of layers, whole and halved, both sizes of micro-batches, messages, and
-/// collectives from small to large; what is predicted puts them together anew. WIDE: layers of 384 in place of 256.
+/// What is calibrated on has both widths of layers, whole and halved, both sizes of micro-batches, and of each way of
+/// communication ranks that meet inside passes and ranks that meet between them; benchmarks have its sizes. What is
+/// predicted puts them together anew. WIDE: layers of 384 in place of 256.
 constexpr const char* full_plans = R"(
 calibrate: --model gpt-mini --pp 2 --gbs 4
 calibrate: --model gpt-mini WIDE --tp 2 --mbs 2 --gbs 4
-calibrate: --model gpt-mini --dp 2 --mbs 2 --gbs 4 --comm mpi
+calibrate: --model gpt-mini --pp 2 --mbs 2 --gbs 4 --comm mpi
 calibrate: --model gpt-mini --tp 2 --gbs 2 --comm mpi
 --model gpt-mini --dp 2 --gbs 4
 --model gpt-mini WIDE --dp 2 --gbs 4
@@ -31,6 +32,7 @@ calibrate: --model gpt-mini --tp 2 --gbs 2 --comm mpi
 --model gpt-mini --pp 2 --schedule interleaved-1f1b --vpp 2 --mbs 2 --gbs 8
 --model gpt-mini WIDE --pp 2 --gbs 4
 --model gpt-mini --pp 2 --recompute full --gbs 4
+--model gpt-mini --dp 2 --mbs 2 --gbs 4 --comm mpi
 --model gpt-mini WIDE --dp 2 --gbs 2 --comm mpi
 --model gpt-mini --tp 2 --mbs 2 --gbs 4 --comm mpi
 --model gpt-mini --pp 2 --schedule 1f1b --gbs 6 --comm mpi

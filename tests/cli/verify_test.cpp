@@ -97,6 +97,41 @@ TEST_F(Verify, TakesOwnPlansAndTellsWhyOneIsMissing) {
     }
 }
 
+/// Three plans to calibrate on give a band of whole steps. Flags of Megatron-LM are taken as foreshard-run takes them,
+/// without a cluster.
+TEST_F(Verify, PlansToCalibrateOnGiveABandOfSteps) {
+    const std::string tiny = "--model gpt-tiny --num-layers 2 --seq-length 16 ";
+    const Outcome outcome =
+        verify(plans("calibrate: " + tiny + "--gbs 2\ncalibrate: " + tiny + "--gbs 4\ncalibrate: " + tiny +
+                     "--gbs 6 --normalization LayerNorm\n" + tiny + "--gbs 3\n") +
+               "--rounds 1 --iterations 3 --calibration-output '" + file("mine.json") + "' --json -");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const nlohmann::json calibration = json("mine.json");
+    EXPECT_EQ(foreshard::test::violations("calibration", calibration), "");
+    const nlohmann::json& step = calibration.at("uncertainty").at("step");
+    EXPECT_EQ(step.at("points"), 3);
+    EXPECT_LE(step.at("p10_ratio"), step.at("p90_ratio"));
+    const std::string flags = "simulate --calibration '" + file("mine.json") + "' --model gpt-tiny --gbs 2 --json -";
+    const nlohmann::json report = nlohmann::json::parse(run(flags).out);
+    const double time = report.at("summary").at("step_time_ms");
+    EXPECT_NEAR(report.at("summary").at("step_time_low_ms").get<double>() / time, step.at("p10_ratio"), 1e-9);
+    EXPECT_NEAR(report.at("summary").at("step_time_high_ms").get<double>() / time, step.at("p90_ratio"), 1e-9);
+}
+
+/// As on a GPU, whose runs do not time their ops: kernels by themselves come first.
+TEST_F(Verify, BenchmarksComeBeforeTheRuns) {
+    const Outcome outcome =
+        verify(plans(few_plans) + "--rounds 1 --iterations 2 --benchmark tiny --calibration-output '" +
+               file("mine.json") + "' --json -");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("benchmarks of threads"));
+    const nlohmann::json inputs = json("mine.json").at("inputs");
+    const auto kind = [](const nlohmann::json& input) { return input.at("kind").get<std::string>(); };
+    EXPECT_EQ(std::count_if(inputs.begin(), inputs.end(),
+                            [&](const nlohmann::json& input) { return kind(input) == "foreshard.microbench"; }),
+              1);
+}
+
 TEST_F(Verify, AThresholdThatIsMissedExitsWith5) {
     const Outcome outcome = verify(plans(few_plans) + "--rounds 1 --iterations 1 --fail-if 'rows>=0' --json -");
     EXPECT_EQ(outcome.code, 5);
@@ -123,6 +158,12 @@ TEST_F(Verify, RefusesWhatItCannotDoBeforeAnythingRuns) {
         EXPECT_EQ(outcome.code, test.code) << test.arguments << outcome.err;
         EXPECT_THAT(outcome.err, HasSubstr(test.message)) << test.arguments;
     }
+}
+
+TEST_F(Verify, FlagsThatContradictTheModelAreToldWithTheirPlan) {
+    const Outcome outcome = verify(plans("calibrate: --model gpt-tiny --normalization RMSNorm\n--model gpt-tiny\n"));
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("'--model gpt-tiny --normalization RMSNorm': --normalization: "));
 }
 
 /// What foreshard-run says is told; when no plan is left to calibrate on, there is nothing to predict with.

@@ -166,6 +166,92 @@ TEST(CalibratedPrediction, MessagesTakeTheirLawAndTheWakeup) {
     }
 }
 
+/// Between its points the curve, in logarithms; the law does not matter there.
+TEST(CalibratedPrediction, MessagesAndCollectivesTakeTheirCurves) {
+    Calibration with = simple();
+    with.messages = MessageLaw{Seconds(20e-6), BytesPerSecond(2e9)};
+    with.comm_tables = {{CollectiveKind::send_recv, 2, {{1.0, Seconds(1e-6)}, {1e12, Seconds(1.0)}}}};
+    const Evaluation e = evaluate(job_with(with, 2, 4));
+    int messages = 0;
+    for (std::size_t i = 0; i < e.graph.comm_classes.size(); ++i) {
+        const CommClass& comm = e.graph.comm_classes[i];
+        if (comm.kind != CollectiveKind::send_recv) continue;
+        ++messages;
+        EXPECT_NEAR(to_seconds(e.durations.comms[i].busy).value, 1e-6 * std::sqrt(comm.message.value), picosecond);
+    }
+    EXPECT_GT(messages, 0);
+}
+
+Job replicas_with(Calibration calibration, int dp) {
+    JobRequest request = test::tiny_request(1, 2);
+    request.dp = dp;
+    request.gbs = 2 * dp;
+    request.gpus = dp;
+    request.software = "foreshard";
+    request.precision = "fp32";
+    request.calibration = std::make_shared<const Calibration>(std::move(calibration));
+    return test::valid_job(request);
+}
+
+/// Replicas wait once a step, by the time that a rank computes in it.
+TEST(CalibratedPrediction, ReplicasWaitOnceAStep) {
+    Calibration with = simple();
+    const Evaluation before = evaluate(replicas_with(with, 2));
+    with.rank_lead = RankLeadLaw{Seconds(1e-3), 0.1, 0.5};
+    const Evaluation after = evaluate(replicas_with(with, 2));
+    const RankAccount& account = before.report.ranks.front().account;
+    const Seconds computed = to_seconds(account[static_cast<std::size_t>(Account::forward)] +
+                                        account[static_cast<std::size_t>(Account::backward)]);
+    const double expected = computed.value * 0.1 * std::pow(computed.value / 1e-3, -0.5);
+    EXPECT_GT(expected, 1e-5);
+    EXPECT_NEAR((after.report.summary.step_time_ms - before.report.summary.step_time_ms) * 1e-3, expected, picosecond);
+    EXPECT_EQ(evaluate(replicas_with(with, 1)).report.summary.step_time_ms,
+              evaluate(replicas_with(simple(), 1)).report.summary.step_time_ms);
+}
+
+/// Every message of a pipeline comes later, by the mean pass; nothing else changes.
+TEST(CalibratedPrediction, PipelinesWaitAtEveryMessage) {
+    Calibration with = simple();
+    with.messages = MessageLaw{Seconds(20e-6), BytesPerSecond(2e9)};
+    const Evaluation before = evaluate(job_with(with, 2, 4));
+    with.rank_lead = RankLeadLaw{Seconds(1e-3), 0.1, 0.0};
+    const Evaluation after = evaluate(job_with(with, 2, 4));
+    double sum = 0.0;
+    int passes = 0;
+    for (const Task& task : before.graph.tasks) {
+        if (task.kind != TaskKind::pass) continue;
+        sum += to_seconds(before.durations.works[static_cast<std::size_t>(task.work)].total()).value;
+        ++passes;
+    }
+    for (std::size_t i = 0; i < before.graph.comm_classes.size(); ++i) {
+        const double later = to_seconds(after.durations.comms[i].latency - before.durations.comms[i].latency).value;
+        const bool message = before.graph.comm_classes[i].axis == Axis::pp;
+        EXPECT_NEAR(later, message ? 0.1 * sum / passes : 0.0, picosecond);
+    }
+    EXPECT_GT(after.report.summary.bubble_ratio, before.report.summary.bubble_ratio);
+}
+
+TEST(CalibratedPrediction, AWayOfCommunicationSlowsAllOps) {
+    Calibration with = simple();
+    with.transport_ratio = 1.25;
+    const Evaluation e = evaluate(job_with(with));
+    EXPECT_NEAR(forward_seconds(e), 1.25 * forward_by_hand(e.graph), picosecond);
+}
+
+TEST(CalibratedPrediction, ReportTellsWhichCommunicationWasNotMeasured) {
+    const std::string note = "messages between ranks: the links of ";
+    const auto told = [&](const Calibration& calibration, int pp) {
+        const std::vector<std::string> notes = evaluate(job_with(calibration, pp, 4)).report.assumptions;
+        return std::any_of(notes.begin(), notes.end(),
+                           [&](const std::string& each) { return each.find(note) != std::string::npos; });
+    };
+    Calibration with = simple();
+    EXPECT_TRUE(told(with, 2));
+    EXPECT_FALSE(told(with, 1));
+    with.messages = MessageLaw{Seconds(20e-6), BytesPerSecond(2e9)};
+    EXPECT_FALSE(told(with, 2));
+}
+
 /// What ranks wait for each other is in the account of their communication.
 TEST(CalibratedPrediction, TensorParallelRanksWaitForTheSlowest) {
     const auto forward = [](std::optional<double> ratio) {

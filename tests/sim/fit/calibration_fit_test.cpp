@@ -197,6 +197,10 @@ TEST(CalibrationFit, FewSizesFarApartBecomeATable) {
     EXPECT_NEAR(law_time(fit.law, Flops(0.0), Bytes(1e8)).value, 60e-3, 1e-9);
 }
 
+TEST(CalibrationFit, CommunicationOnItsLawStaysALaw) {
+    EXPECT_TRUE(fit_calibration(Machine(1).measure(), "synthetic").comm_tables.empty());
+}
+
 TEST(CalibrationFit, OpsWithoutAmountsAreRejected) {
     Measurements measured;
     measured.ops = {{"magic", 0.0, 0.0, 5.0, 1.0, {0, 3}}, {"norm", 0.0, 1e4, 5.0, 1.0, {0, 4}}};

@@ -37,6 +37,9 @@ Calibration full() {
                 {{1e3, Seconds(2e-6)}, {1e5, Seconds(4e-5)}, {1e6, Seconds(5e-4)}}},
                {"fc1", Seconds(5e-6), FlopsPerSecond(8e10), BytesPerSecond(2e10), 1e6, 1e9, {}}};
     out.collectives = {{CollectiveKind::all_reduce, 2, Seconds(1e-5), 2e-8, BytesPerSecond(4e9), 3.5}};
+    out.collectives.push_back({CollectiveKind::broadcast, 2, Seconds(1e-5), 0.0, BytesPerSecond(3e9), 1.0});
+    out.comm_tables = {{CollectiveKind::all_reduce, 2, {{1e3, Seconds(1e-5)}, {1e6, Seconds(4e-4)}}},
+                       {CollectiveKind::send_recv, 2, {{1e3, Seconds(4e-6)}, {1e6, Seconds(3e-4)}}}};
     out.messages = MessageLaw{Seconds(3e-6), BytesPerSecond(5e9)};
     out.optimizer = OptimizerLaw{Seconds(1e-6), 2.5e8};
     out.pass_overhead = Seconds(1.2e-5);
@@ -44,6 +47,8 @@ Calibration full() {
     out.wakeup = Seconds(6e-6);
     out.shared_host = {{2, 1.05, 1.3}, {4, 1.2, 2.0}};
     out.rank_wait_ratio = 0.04;
+    out.rank_lead = RankLeadLaw{Seconds(5e-2), 0.01, 0.3};
+    out.transport_ratio = 1.03;
     out.overlap_contention_ratio = 0.4;
     out.residuals = {{"fc1", "flops", 12, 1, 0.99, 2.5, 6.0, -0.5, {{1e6, 1e7, 12, 2.5, -0.5}}}};
     out.bands = {{"gemm", 12, 0.96, 1.05}};
@@ -80,6 +85,11 @@ TEST(CalibrationFile, RoundTripChangesNothing) {
     EXPECT_DOUBLE_EQ(again->messages->bandwidth.value, 5e9);
     EXPECT_DOUBLE_EQ(again->wakeup->value, 6e-6);
     EXPECT_DOUBLE_EQ(again->rank_wait_ratio.value_or(0.0), 0.04);
+    EXPECT_DOUBLE_EQ(again->rank_lead.value().exponent, 0.3);
+    EXPECT_DOUBLE_EQ(again->transport_ratio.value_or(0.0), 1.03);
+    ASSERT_NE(find_table(*again, CollectiveKind::send_recv, 2), nullptr);
+    EXPECT_DOUBLE_EQ(find_table(*again, CollectiveKind::send_recv, 2)->points.back().time.value, 3e-4);
+    EXPECT_EQ(find_table(*again, CollectiveKind::all_reduce, 4), nullptr);
 }
 
 TEST(CalibrationFile, KeepsItsSchema) {
@@ -104,6 +114,11 @@ TEST(CalibrationFile, SaysWhatIsWrongAndWhere) {
     expect_bad("/concurrency/shared_host/1/ranks", 2, "/concurrency/shared_host", "ascending");
     expect_bad("/uncertainty/groups/0/p90_ratio", 0.1, "/uncertainty/groups/0/p90_ratio", "p10_ratio");
     expect_bad("/collectives/0/collective", "all", "/collectives/0/collective", "all-reduce");
+    expect_bad("/communication_tables/0/message_bytes", {3, 2}, "/communication_tables/0/message_bytes", "ascending");
+    expect_bad("/communication_tables/1/collective", "all-reduce", "/communication_tables",
+               "two tables for all-reduce");
+    expect_bad("/concurrency/rank_lead/exponent", 2, "/concurrency/rank_lead/exponent", "2");
+    expect_bad("/concurrency/transport_ratio", 0, "/concurrency/transport_ratio", "0");
     expect_bad("/schema", "foreshard.fabric", "/schema", "foreshard.calibration");
 }
 
@@ -127,6 +142,19 @@ TEST(CalibrationLaw, TableIsInterpolatedInLogarithms) {
     EXPECT_NEAR(time(1e4), 1e-4, 1e-12);
     EXPECT_NEAR(time(1e6), 1e-2, 1e-10);
     EXPECT_NEAR(time(1e2), 1e-6, 1e-14);
+}
+
+/// Behind four times the time, independent disturbances are twice as large: the wait doubles. Of ranks that are slower
+/// all the time it grows with the time. Three ranks wait 3/2 of what two do (largest of normal draws: 0.8463, 0.5642).
+TEST(CalibrationRankLead, GrowsWithTimeAndRanks) {
+    const RankLeadLaw independent{Seconds(1e-2), 0.05, 0.5};
+    EXPECT_NEAR(rank_wait(independent, Seconds(1e-2), 2).value, 5e-4, 1e-12);
+    EXPECT_NEAR(rank_wait(independent, Seconds(4e-2), 2).value, 1e-3, 1e-12);
+    EXPECT_NEAR(rank_wait({Seconds(1e-2), 0.05, 0.0}, Seconds(4e-2), 2).value, 2e-3, 1e-12);
+    EXPECT_NEAR(rank_wait(independent, Seconds(1e-2), 3).value / 5e-4, 0.8463 / 0.5642, 0.045);
+    EXPECT_NEAR(rank_wait(independent, Seconds(1e-2), 8).value / 5e-4, 1.4236 / 0.5642, 0.03);
+    EXPECT_EQ(rank_wait(independent, Seconds(1e-2), 1).value, 0.0);
+    EXPECT_EQ(rank_wait(independent, Seconds(0.0), 2).value, 0.0);
 }
 
 TEST(CalibrationHost, InterpolatesBetweenNumbersOfRanks) {
