@@ -1,6 +1,7 @@
 #include "cli/verify_runs.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -63,11 +64,18 @@ int ranks_of(const JobRequest& request) {
     return std::max(request.gpus.value_or(1), product);
 }
 
-/// The last line that tells of an error, without its label.
+std::string last_line(std::string text) {
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.pop_back();
+    return text.substr(text.rfind('\n') + 1);
+}
+
+/// The last line that tells of an error, without its label; the last of all where none does.
 std::string reason_in(const std::string& errors, int code) {
     constexpr std::string_view label = "error: ";
     const std::size_t at = errors.rfind(label);
-    if (at == std::string::npos) return fmt::format("foreshard-run ended with exit code {}", code);
+    if (at == std::string::npos) {
+        return fmt::format("foreshard-run ended with exit code {}: {}", code, last_line(errors));
+    }
     const std::size_t begin = at + label.size();
     return errors.substr(begin, errors.find('\n', begin) - begin);
 }

@@ -56,6 +56,13 @@ FORESHARD_KERNEL C dot(const C* a, const C* b, std::int64_t dim) {
     return sum;
 }
 
+/// What a block of threads works on: rows from `first` on, of a head (or KV head) of a sequence.
+struct FlashTile {
+    std::int64_t first;
+    std::int64_t head;
+    std::int64_t sequence;
+};
+
 /// What every flash kernel reads. log_sum is (sequences heads seq, 1): log of the sum of exp(scaled score).
 template <class A, class C>
 struct FlashInput {
@@ -64,6 +71,10 @@ struct FlashInput {
     const A* qkv;
 
     constexpr std::int64_t tiles() const { return parts(heads.seq, flash_tile); }
+    /// Of the block with this index, where a sequence has so many heads.
+    FORESHARD_KERNEL FlashTile tile(std::int64_t index, std::int64_t per_sequence) const {
+        return {index % tiles() * flash_tile, index / tiles() % per_sequence, index / tiles() / per_sequence};
+    }
     template <class Sync>
     FORESHARD_KERNEL void load_query(const Block<Sync>& block, std::int64_t sequence, std::int64_t head,
                                      std::int64_t first, C* to) const {
@@ -101,9 +112,7 @@ struct FlashForward {
         C* scores = output + size;
         C* factors = scores + flash_tile * flash_tile;
         auto* rows = reinterpret_cast<OnlineSoftmax<C>*>(factors + flash_tile);
-        const std::int64_t first = block.index % in.tiles() * flash_tile;
-        const std::int64_t head = block.index / in.tiles() % heads.heads;
-        const std::int64_t sequence = block.index / in.tiles() / heads.heads;
+        const auto [first, head, sequence] = in.tile(block.index, heads.heads);
         in.load_query(block, sequence, head, first, query);
         for (std::int64_t e = block.thread; e < size; e += block.threads) output[e] = 0;
         for (int i = block.thread; i < flash_tile; i += block.threads) rows[i] = {};
@@ -239,9 +248,7 @@ struct FlashQueryGrad {
         C* probabilities = dquery + size;
         C* dscores = probabilities + flash_tile * flash_tile;
         C* along = dscores + flash_tile * flash_tile;
-        const std::int64_t first = block.index % in.tiles() * flash_tile;
-        const std::int64_t head = block.index / in.tiles() % heads.heads;
-        const std::int64_t sequence = block.index / in.tiles() / heads.heads;
+        const auto [first, head, sequence] = in.tile(block.index, heads.heads);
         in.load_query(block, sequence, head, first, query);
         grad.load_gradient(block, sequence, head, first, gradient);
         for (std::int64_t e = block.thread; e < size; e += block.threads) dquery[e] = 0;
@@ -292,9 +299,7 @@ struct FlashKeyValueGrad {
         C* probabilities = gradient + size;
         C* dscores = probabilities + flash_tile * flash_tile;
         C* along = dscores + flash_tile * flash_tile;
-        const std::int64_t at = block.index % in.tiles() * flash_tile;
-        const std::int64_t kv = block.index / in.tiles() % heads.kv_heads;
-        const std::int64_t sequence = block.index / in.tiles() / heads.kv_heads;
+        const auto [at, kv, sequence] = in.tile(block.index, heads.kv_heads);
         in.load_key_value(block, sequence, kv, at, key, value);
         for (std::int64_t e = block.thread; e < size; e += block.threads) dkey[e] = dvalue[e] = 0;
         for (std::int64_t head = kv * heads.group(); head < (kv + 1) * heads.group(); ++head) {
