@@ -71,10 +71,10 @@ void add_sizes(CLI::App& command, SearchOptions& options) {
     const auto add = [&](const std::string& names, std::optional<std::string>& target, const char* help) {
         command.add_option(names, target, help)->group("Sizes")->type_name("VALUES");
     };
-    add(names_of_removed(command, "--gpus"), options.gpus,
+    add(names_of_removed(command, "--gpus").on, options.gpus,
         "GPUs in all: 64, 64,128 or 64..4096 (a node times powers of two; 64..512:64 counts)");
     add("--nodes", options.nodes, "The same in nodes: 8, 8,16 or 8..512 (powers of two)");
-    add(names_of_removed(command, "--gbs"), options.batches,
+    add(names_of_removed(command, "--gbs").on, options.batches,
         "Sequences a step over all ranks: 256, 256,512 or 256..2048 (doubles)");
 }
 
