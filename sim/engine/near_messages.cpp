@@ -25,12 +25,18 @@ std::vector<PassIds> passes_of(const TaskGraph& graph) {
 class NearMessages {
 public:
     NearMessages(const TaskGraph& graph, const Timeline& timeline, double ratio, BufferPlan& buffers)
-        : graph_(graph), timeline_(timeline), ratio_(ratio), buffers_(buffers), passes_(passes_of(graph)) {}
+        : graph_(graph),
+          timeline_(timeline),
+          ratio_(ratio),
+          buffers_(buffers),
+          passes_(passes_of(graph)),
+          begins_(passes_.size()) {}
 
     void run() {
         for (Holding& holding : buffers_.holdings) {
             if (holding.kind == HoldingKind::message && kind_of(holding.from) == TaskKind::recv) receive(holding);
         }
+        note_begins();
         for (Holding& holding : buffers_.holdings) {
             if (holding.kind == HoldingKind::message && kind_of(holding.to) == TaskKind::send) send(holding);
         }
@@ -69,8 +75,9 @@ private:
     /// Beside the next pass as well. It is gone soon after that begins, so it only counts where nothing else comes.
     void send(Holding& holding) {
         const PassIds& passes = passes_beside(holding.to);
-        const auto maker = std::find(passes.begin(), passes.end(), holding.from);
-        if (maker == passes.end() || maker + 1 == passes.end()) return;
+        const auto maker = std::lower_bound(passes.begin(), passes.end(), start(holding.from),
+                                            [&](std::int32_t pass, Picoseconds at) { return start(pass) < at; });
+        if (maker == passes.end() || *maker != holding.from || maker + 1 == passes.end()) return;
         const std::int32_t next = *(maker + 1);
         const Picoseconds gone = end(holding.to);
         const bool near = start(next) >= gone && is_near(start(next), gone, *maker);
@@ -79,12 +86,18 @@ private:
         holding.until_start = false;
     }
 
+    void note_begins() {
+        for (const Holding& holding : buffers_.holdings) {
+            if (holding.kind != HoldingKind::message) continue;
+            begins_[static_cast<std::size_t>(graph_.rank_of(holding.from))].push_back(begin_of(holding));
+        }
+        for (std::vector<Picoseconds>& begins : begins_) std::sort(begins.begin(), begins.end());
+    }
+
     bool another_comes(std::int32_t pass) const {
-        return std::any_of(buffers_.holdings.begin(), buffers_.holdings.end(), [&](const Holding& other) {
-            const Picoseconds begin = begin_of(other);
-            return other.kind == HoldingKind::message && graph_.rank_of(other.from) == graph_.rank_of(pass) &&
-                   begin >= start(pass) && begin < end(pass);
-        });
+        const std::vector<Picoseconds>& begins = begins_[static_cast<std::size_t>(graph_.rank_of(pass))];
+        const auto first = std::lower_bound(begins.begin(), begins.end(), start(pass));
+        return first != begins.end() && *first < end(pass);
     }
 
     const TaskGraph& graph_;
@@ -92,6 +105,7 @@ private:
     double ratio_;
     BufferPlan& buffers_;
     std::vector<PassIds> passes_;
+    std::vector<std::vector<Picoseconds>> begins_;  ///< of messages, by rank
 };
 
 }  // namespace
