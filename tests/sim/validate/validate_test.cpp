@@ -114,7 +114,7 @@ TEST(Record, ATrueRegressionIsSeenAndNoiseIsNot) {
     EXPECT_TRUE(regressions(validation, file, 0.5).empty());
     const Validation slower = validate(runs, [](Job& job) { job.software.numbers.gemm_time_factor *= 1.2; });
     EXPECT_EQ(regressions(slower, file, 0.5).size(), 1U);
-    const Validation fewer = validate({});
+    const Validation fewer = validate(std::vector<PublishedRun>{});
     EXPECT_EQ(regressions(fewer, file, 0.5).size(), 1U);
 }
 
