@@ -200,8 +200,9 @@ RankSync SyncTimer::sync(const Space& space, const std::vector<int>& kinds) cons
     }
     RankSync sync;
     sync.reduce = reduction(static_cast<double>(all.dense));
-    sync.update = optimizer(static_cast<double>(all.dense), static_cast<double>(all.expert)) +
-                  to_picoseconds(job_.software.numbers.step_overhead);
+    const Picoseconds overhead = to_picoseconds(job_.software.numbers.step_overhead);
+    sync.update = optimizer(static_cast<double>(all.dense), static_cast<double>(all.expert)) + overhead;
+    sync.busy = job_.plan.offload_optimizer ? overhead : sync.update;
     sync.finish = sync.update + gathers(space, kinds);
     for (const int kind : kinds) add_lane(space.kinds[static_cast<std::size_t>(kind)], sync);
     const StateBytes states = state_bytes(job_, all.dense, all.expert);

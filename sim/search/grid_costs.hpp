@@ -18,6 +18,7 @@ struct RankSync {
     Picoseconds reduce = 0;        ///< behind the last pass: one reduction of all gradients
     Picoseconds finish = 0;        ///< optimizer, gathers that are not hidden, the step's overhead
     Picoseconds update = 0;        ///< of these, what a rank does by itself
+    Picoseconds busy = 0;          ///< of that, what the GPU does: an optimizer on the host leaves it idle
     Picoseconds lane_each = 0;     ///< sharded parameters: gathers and reductions of every micro-batch
     Picoseconds lane_once = 0;     ///< and those of a step
     ByteCount held = 0;            ///< states and workspaces

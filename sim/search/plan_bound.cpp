@@ -164,7 +164,7 @@ Picoseconds PipelineBounds::busy_time(const PlanParts& parts, const FormSync& sy
     const PipelineForm& form = *parts.form;
     const RankSync* ranks = &sync.ranks[static_cast<std::size_t>(sharding) * form.classes.size()];
     Picoseconds total = passes_;
-    for (const int rank_class : form.rank_class) total += ranks[rank_class].update;
+    for (const int rank_class : form.rank_class) total += ranks[rank_class].busy;
     return total / form.pp;
 }
 
