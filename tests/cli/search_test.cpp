@@ -160,7 +160,6 @@ TEST_F(SearchProgram, RefusesWhatIsNotBuilt) {
     refused("--nodes 1", "and --gpus say the same");
     refused("--space huge", "default or full");
     refused("--contention links", "is not searched over");
-    refused("--offload-optimizer", "is not searched over");
     refused("--schedule pipedream", "changes the numerics");
     refused("--fix tp", "is not of the form key=value");
     refused("--fix tpp=1", "did you mean --tp?");
