@@ -120,12 +120,12 @@ void ObjectiveMeasure::check_request() const {
         case Objective::cost_per_token:
             return need(f.price_usd_per_gpu_hour.has_value(), "price", "price_usd_per_gpu_hour");
         case Objective::energy_per_token:
-            need(f.gpu_idle_W.has_value(), "power of a GPU that waits", "gpu_idle_W");
-            return need(f.gpu_busy_W.has_value(), "power of a GPU that computes", "gpu_busy_W");
+            need(f.gpu_idle_w.has_value(), "power of a GPU that waits", "gpu_idle_W");
+            return need(f.gpu_busy_w.has_value(), "power of a GPU that computes", "gpu_busy_W");
         case Objective::time_to_train:
             need(f.node_mtbf_h.has_value(), "time between failures", "node_mtbf_h");
             need(f.restart_s.has_value(), "restart time", "restart_s");
-            need(f.checkpoint_s || f.storage_write_GB_per_s, "checkpoint time (or bandwidth to storage)",
+            need(f.checkpoint_s || f.storage_write_gb_per_s, "checkpoint time (or bandwidth to storage)",
                  "checkpoint_s");
             if (!request_.train_tokens) {
                 throw InputError("--objective", "", "time-to-train: give --train-tokens, the tokens to train on");
@@ -135,18 +135,18 @@ void ObjectiveMeasure::check_request() const {
 
 void ObjectiveMeasure::settle_failures(const Job& job) {
     OperatingFigures& f = operation_;
-    if (!f.checkpoint_s && f.storage_write_GB_per_s) {
-        f.checkpoint_s = checkpoint_bytes(job) / (*f.storage_write_GB_per_s * giga);
+    if (!f.checkpoint_s && f.storage_write_gb_per_s) {
+        f.checkpoint_s = checkpoint_bytes(job) / (*f.storage_write_gb_per_s * giga);
     }
     if (!f.node_mtbf_h || !f.restart_s || !f.checkpoint_s) return;
     goodput_ = best_goodput(*f.checkpoint_s, *f.restart_s, *f.node_mtbf_h * seconds_per_hour / nodes_);
 }
 
 ObjectiveWeights ObjectiveMeasure::energy_weights() const {
-    const double idle = *operation_.gpu_idle_W;
-    const double all_idle = gpus_ * idle + nodes_ * operation_.node_rest_W.value_or(0.0);
+    const double idle = *operation_.gpu_idle_w;
+    const double all_idle = gpus_ * idle + nodes_ * operation_.node_rest_w.value_or(0.0);
     const double joules = 1.0 / picoseconds_per_second / tokens_;
-    return {all_idle * joules, gpus_ * (*operation_.gpu_busy_W - idle) * joules};
+    return {all_idle * joules, gpus_ * (*operation_.gpu_busy_w - idle) * joules};
 }
 
 /// All but that of step time are of one token, so that sizes and batches can be compared.
@@ -173,9 +173,9 @@ PlanFigures ObjectiveMeasure::figures(Picoseconds step_time, Picoseconds busy_ti
         figures.cost_usd_per_million_tokens =
             *f.price_usd_per_gpu_hour * gpus_ * step_s / seconds_per_hour / tokens_ * per_million;
     }
-    if (f.gpu_idle_W && f.gpu_busy_W) {
-        figures.energy_J_per_token = energy_weights().value(step_time, busy_time);
-        if (step_time > 0) figures.power_kW = *figures.energy_J_per_token * tokens_ / step_s / 1000.0;
+    if (f.gpu_idle_w && f.gpu_busy_w) {
+        figures.energy_j_per_token = energy_weights().value(step_time, busy_time);
+        if (step_time > 0) figures.power_kw = *figures.energy_j_per_token * tokens_ / step_s / 1000.0;
     }
     if (!goodput_) return figures;
     figures.goodput_ratio = goodput_->ratio;

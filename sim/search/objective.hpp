@@ -27,8 +27,8 @@ std::vector<std::string_view> objective_names();
 /// Of one plan; absent: not all that the figure needs is known.
 struct PlanFigures {
     std::optional<double> cost_usd_per_million_tokens;  ///< of GPU hours, without failures
-    std::optional<double> energy_J_per_token;           ///< without failures
-    std::optional<double> power_kW;                     ///< of all nodes, mean over a step
+    std::optional<double> energy_j_per_token;           ///< without failures
+    std::optional<double> power_kw;                     ///< of all nodes, mean over a step
     std::optional<double> goodput_ratio;
     std::optional<double> checkpoint_interval_s;  ///< the best one
     std::optional<double> time_to_train_h;        ///< with failures; absent too where training makes no progress
@@ -40,8 +40,8 @@ template <class Visit>
 void visit_plan_figures(Visit&& visit) {
     using F = PlanFigures;
     visit("cost_usd_per_million_tokens", &F::cost_usd_per_million_tokens);
-    visit("energy_J_per_token", &F::energy_J_per_token);
-    visit("power_kW", &F::power_kW);
+    visit("energy_J_per_token", &F::energy_j_per_token);
+    visit("power_kW", &F::power_kw);
     visit("goodput_ratio", &F::goodput_ratio);
     visit("checkpoint_interval_s", &F::checkpoint_interval_s);
     visit("time_to_train_h", &F::time_to_train_h);

@@ -9,9 +9,9 @@ namespace foreshard {
 
 OperatingFigures merge(const OperatingFigures& of_cluster, const OperatingFigures& said) {
     OperatingFigures merged = of_cluster;
-    if (said.checkpoint_s || said.storage_write_GB_per_s) {
+    if (said.checkpoint_s || said.storage_write_gb_per_s) {
         merged.checkpoint_s.reset();
-        merged.storage_write_GB_per_s.reset();
+        merged.storage_write_gb_per_s.reset();
     }
     visit_operating_figures([&](const char*, auto member, const char*) {
         if (said.*member) merged.*member = said.*member;
@@ -30,12 +30,12 @@ std::optional<OperatingFault> check(const OperatingFigures& figures) {
     });
     if (fault) return fault;
     if (figures.node_mtbf_h == 0.0) return OperatingFault{"node_mtbf_h", "0 must be positive"};
-    if (figures.storage_write_GB_per_s == 0.0) return OperatingFault{"storage_write_GB_per_s", "0 must be positive"};
-    if (figures.gpu_idle_W && figures.gpu_busy_W && *figures.gpu_busy_W < *figures.gpu_idle_W) {
+    if (figures.storage_write_gb_per_s == 0.0) return OperatingFault{"storage_write_GB_per_s", "0 must be positive"};
+    if (figures.gpu_idle_w && figures.gpu_busy_w && *figures.gpu_busy_w < *figures.gpu_idle_w) {
         return OperatingFault{"gpu_busy_W",
-                              fmt::format("{} is less than gpu_idle_W, {}", *figures.gpu_busy_W, *figures.gpu_idle_W)};
+                              fmt::format("{} is less than gpu_idle_W, {}", *figures.gpu_busy_w, *figures.gpu_idle_w)};
     }
-    if (figures.checkpoint_s && figures.storage_write_GB_per_s) {
+    if (figures.checkpoint_s && figures.storage_write_gb_per_s) {
         return OperatingFault{"checkpoint_s", "and storage_write_GB_per_s say the same: give one of them"};
     }
     return std::nullopt;

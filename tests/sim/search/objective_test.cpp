@@ -36,9 +36,9 @@ constexpr double step_tokens = 32.0 * 1024.0;
 OperatingFigures all_figures() {
     OperatingFigures f;
     f.price_usd_per_gpu_hour = 3.0;
-    f.gpu_idle_W = 80.0;
-    f.gpu_busy_W = 400.0;
-    f.node_rest_W = 1500.0;
+    f.gpu_idle_w = 80.0;
+    f.gpu_busy_w = 400.0;
+    f.node_rest_w = 1500.0;
     f.node_mtbf_h = 1000.0;
     f.checkpoint_s = 36.0;
     f.restart_s = 360.0;
@@ -61,11 +61,11 @@ TEST(Objective, CostIsThatOfTheGpuHours) {
 TEST(Objective, EnergyIsBetweenThatOfIdleAndOfBusyGpus) {
     const double rest = 2.0 * 1500.0 * 2.0;
     const auto expected = [&](double watts) { return (16.0 * watts * 2.0 + rest) / step_tokens; };
-    EXPECT_DOUBLE_EQ(*figures_of(all_figures(), two_seconds).energy_J_per_token, expected(400.0));
-    EXPECT_DOUBLE_EQ(*figures_of(all_figures(), 0).energy_J_per_token, expected(80.0));
+    EXPECT_DOUBLE_EQ(*figures_of(all_figures(), two_seconds).energy_j_per_token, expected(400.0));
+    EXPECT_DOUBLE_EQ(*figures_of(all_figures(), 0).energy_j_per_token, expected(80.0));
     const PlanFigures half = figures_of(all_figures(), two_seconds / 2);
-    EXPECT_DOUBLE_EQ(*half.energy_J_per_token, expected(240.0));
-    EXPECT_DOUBLE_EQ(*half.power_kW, (16.0 * 240.0 + 3000.0) / 1000.0);
+    EXPECT_DOUBLE_EQ(*half.energy_j_per_token, expected(240.0));
+    EXPECT_DOUBLE_EQ(*half.power_kw, (16.0 * 240.0 + 3000.0) / 1000.0);
 }
 
 /// Two nodes of 1000 h fail every 500 h: C / M = 36 s / 1.8e6 s = 2e-5, so that T = 36 s sqrt(2 / 2e-5) = 11384.2 s and
@@ -112,7 +112,7 @@ TEST(Objective, ACheckpointHoldsWeightsAndOptimizerStates) {
 TEST(Objective, ABandwidthToStorageGivesTheCheckpointTime) {
     OperatingFigures operation = all_figures();
     operation.checkpoint_s.reset();
-    operation.storage_write_GB_per_s = 2.0;
+    operation.storage_write_gb_per_s = 2.0;
     const double checkpoint_s = checkpoint_bytes(two_nodes()) / 2e9;
     EXPECT_DOUBLE_EQ(*figures_of(operation, 0).checkpoint_interval_s, std::sqrt(2.0 * checkpoint_s * 500.0 * 3600.0));
 }
@@ -121,11 +121,11 @@ TEST(Objective, WhatIsSaidWinsOverTheCluster) {
     Job job = two_nodes();
     job.cluster.operation = all_figures();
     ObjectiveRequest request;
-    request.operation.gpu_busy_W = 500.0;
-    request.operation.storage_write_GB_per_s = 10.0;
+    request.operation.gpu_busy_w = 500.0;
+    request.operation.storage_write_gb_per_s = 10.0;
     const OperatingFigures used = ObjectiveMeasure(request, job).operation();
-    EXPECT_EQ(used.gpu_busy_W, 500.0);
-    EXPECT_EQ(used.gpu_idle_W, 80.0);
+    EXPECT_EQ(used.gpu_busy_w, 500.0);
+    EXPECT_EQ(used.gpu_idle_w, 80.0);
     EXPECT_DOUBLE_EQ(*used.checkpoint_s, checkpoint_bytes(job) / 10e9) << "a bandwidth replaces a checkpoint time";
 }
 
@@ -157,9 +157,9 @@ TEST(Objective, SaysWhichFigureIsMissing) {
     expect_refused(Objective::cost_per_token, {}, "cluster dgx-a100-80g says no price; give --price-usd-per-gpu-hour");
     expect_refused(Objective::energy_per_token, {}, "give --gpu-idle-w");
     OperatingFigures operation;
-    operation.gpu_idle_W = 100.0;
+    operation.gpu_idle_w = 100.0;
     expect_refused(Objective::energy_per_token, operation, "give --gpu-busy-w");
-    operation.gpu_busy_W = 99.0;
+    operation.gpu_busy_w = 99.0;
     expect_refused(Objective::energy_per_token, operation, "--gpu-busy-w: 99 is less than gpu_idle_W, 100");
     expect_refused(Objective::time_to_train, {}, "give --node-mtbf-h");
     expect_refused(Objective::time_to_train, all_figures(), "give --train-tokens");
@@ -167,7 +167,7 @@ TEST(Objective, SaysWhichFigureIsMissing) {
     operation.price_usd_per_gpu_hour = -1.0;
     expect_refused(Objective::step_time, operation, "--price-usd-per-gpu-hour: -1 must be");
     operation = all_figures();
-    operation.storage_write_GB_per_s = 1.0;
+    operation.storage_write_gb_per_s = 1.0;
     expect_refused(Objective::step_time, operation, "--checkpoint-s: and storage_write_GB_per_s say the same");
 }
 
@@ -218,7 +218,7 @@ EnergyBruteForce simulate_all_for_energy(const SearchRequest& request) {
         if (summary.peak_memory + e.buffers.runtime_bytes() > summary.memory_capacity) continue;
         points.emplace_back(summary.step_time_ms, summary.peak_memory);
         const PlanFigures figures = measure.figures(e.timeline.step_time(), simulated_busy_time(e.report));
-        result.energies.push_back(*figures.energy_J_per_token);
+        result.energies.push_back(*figures.energy_j_per_token);
     }
     std::sort(result.energies.begin(), result.energies.end());
     std::sort(points.begin(), points.end());
@@ -237,14 +237,14 @@ TEST_P(EnergySpace, GivesWhatBruteForceGives) {
     SearchRequest request = test::random_search(GetParam());
     request.base.num_layers = 4;
     request.objective.kind = Objective::energy_per_token;
-    request.objective.operation.gpu_idle_W = GetParam() % 3 == 0 ? 5.0 : 60.0 * static_cast<double>(GetParam());
-    request.objective.operation.gpu_busy_W = 700.0;
-    request.objective.operation.node_rest_W = GetParam() % 2 == 0 ? 2000.0 : 0.0;
+    request.objective.operation.gpu_idle_w = GetParam() % 3 == 0 ? 5.0 : 60.0 * static_cast<double>(GetParam());
+    request.objective.operation.gpu_busy_w = 700.0;
+    request.objective.operation.node_rest_w = GetParam() % 2 == 0 ? 2000.0 : 0.0;
     const EnergyBruteForce all = simulate_all_for_energy(request);
     const SearchOutcome found = search(request);
     ASSERT_GE(all.energies.size(), 100U);
     ASSERT_GE(found.plans.size(), 3U);
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(*found.plans[i].figures.energy_J_per_token, all.energies[i]) << i;
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(*found.plans[i].figures.energy_j_per_token, all.energies[i]) << i;
     std::vector<std::pair<double, ByteCount>> front;
     for (const std::size_t i : found.front) {
         front.emplace_back(found.plans[i].summary.step_time_ms, found.plans[i].summary.peak_memory);
