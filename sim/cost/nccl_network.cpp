@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -215,9 +216,10 @@ CommTime NcclNetwork::by_table(CollectiveKind kind, Bytes message, int ranks, Co
 
 CommTime NcclNetwork::collective(CollectiveKind kind, Bytes message, const GroupPlacement& group) const {
     if (group.size <= 1) return {};
-    const CommTime time = modelled(kind, message, group);
+    CommTime time = modelled(kind, message, group);
     if (group.domains > 1) return time;
-    return by_table(kind, message, group.size, time, [&](Bytes bytes) { return modelled(kind, bytes, group); });
+    return by_table(kind, message, group.size, std::move(time),
+                    [&](Bytes bytes) { return modelled(kind, bytes, group); });
 }
 
 CommTime NcclNetwork::modelled(CollectiveKind kind, Bytes message, const GroupPlacement& group) const {

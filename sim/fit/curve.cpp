@@ -47,6 +47,7 @@ bool wants_curve(const std::vector<Fitted>& points) {
     std::vector<double> errors_pct;
     const std::map<double, AmountTimes> amounts = by_amount(points);
     if (amounts.size() < wide_amounts) return false;
+    errors_pct.reserve(amounts.size());
     const bool wide = amounts.rbegin()->first >= wide_span * amounts.begin()->first;
     for (const auto& [amount, found] : amounts) {
         errors_pct.push_back(100.0 * std::abs(found.predicted / median_of(found.times) - 1.0));

@@ -141,7 +141,7 @@ std::vector<std::int64_t> SearchAxes::micro_batches(std::int64_t per_replica) co
     return sizes;
 }
 
-std::vector<std::string> SearchAxes::words(const std::string& axis, std::vector<std::string> own) const {
+std::vector<std::string> SearchAxes::words(const std::string& axis, const std::vector<std::string>& own) const {
     const auto given = words_.find(axis);
     return given != words_.end() ? given->second : own;
 }

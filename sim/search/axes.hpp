@@ -56,7 +56,7 @@ public:
 
 private:
     std::vector<int> numbers(const std::string& axis, std::vector<int> own) const;
-    std::vector<std::string> words(const std::string& axis, std::vector<std::string> own) const;
+    std::vector<std::string> words(const std::string& axis, const std::vector<std::string>& own) const;
     /// on, off
     std::optional<std::vector<bool>> switches(const std::string& axis) const;
     std::vector<std::optional<bool>> switches_or(const std::string& axis, bool vary) const;
@@ -70,6 +70,7 @@ private:
     void append_parts(RecomputeMethod method, const StageLayers& layers, Savings& result) const;
     void append_recomputation(const std::string& word, const StageLayers& layers, Savings& result) const;
     std::vector<DataParallelKind> schemes() const;
+    void append_overlaps(Sharding sharding, std::vector<Sharding>& all) const;
     void append_shardings(DataParallelKind kind, int zero, std::vector<Sharding>& all) const;
 
     bool full_;

@@ -140,22 +140,30 @@ std::vector<DataParallelKind> SearchAxes::schemes() const {
     return kinds;
 }
 
-/// What no constraint names is left out where it means nothing: parameters leave the device with the optimizer only,
-/// and gathers hide under forwards only where one gather a step follows an overlapped reduction.
+/// What no constraint names is left out where it means nothing: gathers hide under forwards only where one gather a
+/// step follows an overlapped reduction.
+void SearchAxes::append_overlaps(Sharding sharding, std::vector<Sharding>& all) const {
+    const bool fsdp = is_fsdp(sharding.kind);
+    const bool one_gather = (sharding.zero == 1 || sharding.zero == 2) && !fsdp;
+    const bool asked_gather = !free("overlap_param_gather");
+    for (const std::optional<bool> reduce : switches_or("overlap_grad_reduce", !fsdp && sharding.zero != 3)) {
+        for (const std::optional<bool> gather : switches_or("overlap_param_gather", one_gather && reduce != false)) {
+            if (!asked_gather && gather == true && reduce == false) continue;
+            sharding.overlap_grad_reduce = reduce;
+            sharding.overlap_param_gather = gather;
+            all.push_back(sharding);
+        }
+    }
+}
+
+/// The same of what leaves the device: parameters with the optimizer only.
 void SearchAxes::append_shardings(DataParallelKind kind, int zero, std::vector<Sharding>& all) const {
     const bool shards = is_fsdp(kind) || zero == 3;
     const bool asked_parameters = !free("offload_parameters");
-    const bool asked_gather = !free("overlap_param_gather");
     for (const std::optional<bool> optimizer : switches_or("offload_optimizer", true)) {
         for (const std::optional<bool> parameters : switches_or("offload_parameters", shards)) {
             if (!asked_parameters && parameters == true && optimizer == false) continue;
-            for (const std::optional<bool> reduce : switches_or("overlap_grad_reduce", !shards)) {
-                const bool gathers = (zero == 1 || zero == 2) && !is_fsdp(kind) && reduce != false;
-                for (const std::optional<bool> gather : switches_or("overlap_param_gather", gathers)) {
-                    if (!asked_gather && gather == true && reduce == false) continue;
-                    all.push_back({kind, zero, optimizer, parameters, reduce, gather});
-                }
-            }
+            append_overlaps({kind, zero, optimizer, parameters}, all);
         }
     }
 }

@@ -250,7 +250,7 @@ GridCosts::GridCosts(const Space& space, int cell, int grid, const CostModel& co
     const auto job_of = [&](int form, std::size_t sharding) {
         Job job = space.templates[static_cast<std::size_t>(form)][sharding];
         key.form = static_cast<std::int16_t>(form);
-        key.sharding = static_cast<std::int8_t>(sharding);
+        key.sharding = static_cast<std::int16_t>(sharding);
         set_plan(space, key, job);
         return job;
     };

@@ -46,6 +46,7 @@ constexpr std::array<ShardingSwitch, 4> sharding_switches = {{
 
 std::vector<std::string> words_of(const std::vector<Precision>& precisions) {
     std::vector<std::string> words;
+    words.reserve(precisions.size());
     for (const Precision precision : precisions) words.emplace_back(to_string(precision));
     return words;
 }
@@ -71,6 +72,7 @@ private:
 
     void add_axis(const std::string& axis);
     void add_degree(const std::string& axis, std::optional<int> JobRequest::*member, std::vector<int> values);
+    bool set_degree(JobRequest& plan, std::optional<int> JobRequest::*member, int value);
     void add_micro_batches();
     void add_chunks();
     void add_schedules();
@@ -182,17 +184,19 @@ bool NeighbourMaker::add(const std::string& axis, const Change& change) {
     return broken.empty();
 }
 
+bool NeighbourMaker::set_degree(JobRequest& plan, std::optional<int> JobRequest::*member, int value) {
+    plan.*member = value;
+    const bool same_pipeline = *plan.pp == *best_.pp;
+    return follow(plan) && (same_pipeline || take_form(plan, [](const PipelineForm&) { return true; }));
+}
+
 void NeighbourMaker::add_degree(const std::string& axis, std::optional<int> JobRequest::*member,
                                 std::vector<int> values) {
     for (const std::vector<int>& way : both_ways(std::move(values), (best_.*member).value_or(1))) {
         bool told = false;
         for (const int value : way) {
             const std::size_t before = made_.size();
-            const bool enough = add(axis, [&](JobRequest& plan) {
-                plan.*member = value;
-                const bool same_pipeline = *plan.pp == *best_.pp;
-                return follow(plan) && (same_pipeline || take_form(plan, [](const PipelineForm&) { return true; }));
-            });
+            const bool enough = add(axis, [&](JobRequest& plan) { return set_degree(plan, member, value); });
             // Of values that rules forbid the first one is enough.
             if (!enough && std::exchange(told, true)) made_.resize(before);
             if (enough) break;

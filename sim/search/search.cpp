@@ -339,6 +339,7 @@ void Searcher::simulate_candidates() {
     for (const Candidate& candidate : candidates_) queue.push({candidate, bounds_are_tight(space_, candidate.key)});
     const auto all = static_cast<double>(queue.size());
     std::vector<std::unique_ptr<KnownCollectives>> known;  // by thread
+    known.reserve(static_cast<std::size_t>(threads_));
     for (int i = 0; i < threads_; ++i) known.push_back(std::make_unique<KnownCollectives>(costs_.passes()));
     while (!queue.empty()) {
         check_stop(stop_);

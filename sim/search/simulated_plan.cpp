@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/engine/evaluate.hpp"
+#include "sim/engine/stoppable.hpp"
 
 namespace foreshard {
 

@@ -158,7 +158,7 @@ std::string search_csv(const SearchOutcome& result, const FigureColumns& figures
         const Summary& s = result.plans[i].summary;
         const bool front = std::find(result.front.begin(), result.front.end(), i) != result.front.end();
         text +=
-            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\"{}\",{}{},{},{},{},{},{},\"{}\"", *plan.tp, *plan.cp,
+            fmt::format(R"({},{},{},{},{},{},{},{},{},{},{},{},"{}",{}{},{},{},{},{},{},"{}")", *plan.tp, *plan.cp,
                         *plan.ep, *plan.pp, *plan.dp, *plan.vpp, *plan.mbs, *plan.sp ? 1 : 0, *plan.schedule,
                         *plan.recompute, *plan.zero, *plan.data_parallel, plan.layout.value_or(""),
                         detail_cells(merge(result.loaded, plan)), s.step_time_ms, s.tokens_per_s_per_gpu, s.mfu_ratio,

@@ -190,12 +190,11 @@ std::vector<std::string> sweep_advice(const SweepOutcome& result) {
     for (const SweepPoint& point : result.points) {
         lines.push_back(fmt::format("{} GPUs, batch {}: {}", point.gpus, point.gbs, point.reason));
     }
-    for (auto point = result.points.rbegin(); point != result.points.rend(); ++point) {
-        if (!point->outcome) continue;
-        const std::vector<std::string> advice = search_advice(*point->outcome);
-        lines.insert(lines.end(), advice.begin(), advice.end());
-        break;
-    }
+    const auto largest = std::find_if(result.points.rbegin(), result.points.rend(),
+                                      [](const SweepPoint& point) { return point.outcome.has_value(); });
+    if (largest == result.points.rend()) return lines;
+    const std::vector<std::string> advice = search_advice(*largest->outcome);
+    lines.insert(lines.end(), advice.begin(), advice.end());
     return lines;
 }
 
