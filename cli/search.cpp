@@ -223,6 +223,11 @@ SearchRequest search_request(const SearchOptions& options) {
     request.threads = options.threads;
     request.exhaustive = options.exhaustive;
     request.objective = objective_request(options);
+    if (options.sensitivity && request.base.calibration) {
+        throw InputError("--sensitivity", "",
+                         "scales figures of the hardware, which the measured times of --calibration do not follow: "
+                         "leave one of them out");
+    }
     request.relax = !options.no_relax;
     return request;
 }

@@ -5,12 +5,15 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "sim/cost/durations.hpp"
+#include "sim/engine/stoppable.hpp"
 #include "sim/plan/parameters.hpp"
 #include "sim/plan/pass_buffers.hpp"
 #include "sim/search/forms.hpp"
+#include "sim/search/parallel.hpp"
 #include "sim/spec/data_parallel.hpp"
 
 namespace foreshard {
@@ -272,6 +275,27 @@ GridCosts::GridCosts(const Space& space, int cell, int grid, const CostModel& co
         }
         forms.push_back(form_sync(space, space.forms[static_cast<std::size_t>(form)], shape, known, network));
     }
+}
+
+AllGridCosts all_grid_costs(const Space& space, const SpaceCosts& costs, int threads, const std::stop_token& stop) {
+    std::vector<std::pair<int, int>> all;
+    AllGridCosts grids(space.cells.size());
+    for (std::size_t c = 0; c < space.cells.size(); ++c) {
+        for (std::size_t g = 0; g < space.cells[c].grids.size(); ++g) {
+            all.emplace_back(static_cast<int>(c), static_cast<int>(g));
+        }
+    }
+    std::vector<std::optional<GridCosts>> made(all.size());
+    parallel_for(threads, all.size(), [&](std::size_t i, int) {
+        check_stop(stop);
+        const auto [cell, grid] = all[i];
+        const Precision precision = space.cells[static_cast<std::size_t>(cell)].precision;
+        made[i].emplace(space, cell, grid, costs.of(precision), costs.tasks());
+    });
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        grids[static_cast<std::size_t>(all[i].first)].push_back(std::move(*made[i]));
+    }
+    return grids;
 }
 
 }  // namespace foreshard

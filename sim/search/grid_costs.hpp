@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <vector>
 
 #include "sim/cost/cost_model.hpp"
 #include "sim/cost/network_model.hpp"
 #include "sim/cost/pass_time.hpp"
 #include "sim/search/space.hpp"
+#include "sim/search/space_costs.hpp"
 #include "sim/units.hpp"
 
 /// What a grid of the space fixes whatever the micro-batch: where groups lie, data-parallel communication, optimizer,
@@ -45,5 +47,8 @@ struct GridCosts {
 
 /// Space::cells, [cell][grid].
 using AllGridCosts = std::vector<std::vector<GridCosts>>;
+
+/// @throws Stopped
+AllGridCosts all_grid_costs(const Space& space, const SpaceCosts& costs, int threads, const std::stop_token& stop = {});
 
 }  // namespace foreshard

@@ -94,7 +94,6 @@ public:
 
 private:
     void compute_bounds();
-    void compute_grids();
     void find_first_incumbents(std::vector<std::pair<Picoseconds, int>>& order);
     std::vector<std::size_t> front_of_bounds() const;
     void simulate_some(const std::vector<std::size_t>& places);
@@ -146,29 +145,10 @@ void Searcher::report(const char* phase, double done_ratio) {
     on_progress_(progress);
 }
 
-void Searcher::compute_grids() {
-    std::vector<std::pair<int, int>> all;
-    grids_.resize(space_.cells.size());
-    for (std::size_t c = 0; c < space_.cells.size(); ++c) {
-        for (std::size_t g = 0; g < space_.cells[c].grids.size(); ++g) {
-            all.emplace_back(static_cast<int>(c), static_cast<int>(g));
-        }
-    }
-    std::vector<std::optional<GridCosts>> costs(all.size());
-    parallel_for(threads_, all.size(), [&](std::size_t i, int) {
-        check_stop(stop_);
-        const Cell& cell = space_.cells[static_cast<std::size_t>(all[i].first)];
-        costs[i].emplace(space_, all[i].first, all[i].second, costs_.of(cell.precision), costs_.tasks());
-    });
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        grids_[static_cast<std::size_t>(all[i].first)].push_back(std::move(*costs[i]));
-    }
-}
-
 void Searcher::compute_bounds() {
     const Clock::time_point start = Clock::now();
     result_.infeasible = space_.infeasible;
-    compute_grids();
+    grids_ = all_grid_costs(space_, costs_, threads_, stop_);
     std::vector<std::pair<Picoseconds, int>> order(space_.branches.size());
     if (!request_.exhaustive) {
         const BoundInputs shared = inputs();

@@ -70,7 +70,6 @@ private:
     static std::string broken_fields(const Job& job);
     void refuse_malformed(const std::string& order) const;
     bool repeats(const Cell& cell, const Grid& grid) const;
-    void set_cell(const Cell& cell, ParallelPlan& plan) const;
 
     SearchAxes axes_;
     Space space_;
@@ -166,21 +165,12 @@ void SpaceMaker::make_cells(Precision precision, int order) {
     }
 }
 
-void SpaceMaker::set_cell(const Cell& cell, ParallelPlan& plan) const {
-    plan.tp = cell.tp;
-    plan.cp = cell.cp;
-    plan.ep = cell.ep;
-    plan.etp = cell.etp;
-    plan.precision = cell.precision;
-    plan.order = space_.orders[static_cast<std::size_t>(cell.order)];
-}
-
 void SpaceMaker::add_cell(Cell cell) {
     for (const int pp : axes_.pipelines(*space_.base.gpus, base_.model.num_layers)) add_grid(cell, pp);
     if (cell.grids.empty()) return;
     for (const SequenceParallel sp : axes_.sequence_parallel(cell.tp)) {
         Job job = base_;
-        set_cell(cell, job.plan);
+        set_cell(space_, cell, job.plan);
         job.plan.dp = cell.grids.front().dp;
         job.plan.pp = 1;
         job.gpus = cell.tp * cell.cp * job.plan.dp;
@@ -232,7 +222,7 @@ void SpaceMaker::add_grid(Cell& cell, int pp) {
         return;
     }
     Job job = base_;
-    set_cell(cell, job.plan);
+    set_cell(space_, cell, job.plan);
     job.plan.tp_comm_overlap = false;                                     // is looked at with sequence parallelism
     job.plan.offload_parameters = job.plan.overlap_param_gather = false;  // and these with the sharding
     job.plan.offload_activation_layers = 0;                               // and this with the form

@@ -164,6 +164,9 @@ JobRequest plan_request(const Space& space, const PlanKey& key);
 /// Scheme, stage, and what else the sharding says.
 void set_sharding(const Sharding& sharding, JobRequest& plan);
 
+/// Degrees inside a stage, number format and order of axes of a job's plan.
+void set_cell(const Space& space, const Cell& cell, ParallelPlan& plan);
+
 /// The template of a plan with all its degrees, without its layout: what costs and memory depend on.
 void set_plan(const Space& space, const PlanKey& key, Job& job);
 

@@ -61,19 +61,23 @@ JobRequest plan_request(const Space& space, const PlanKey& key) {
     return plan;
 }
 
+void set_cell(const Space& space, const Cell& cell, ParallelPlan& plan) {
+    plan.tp = cell.tp;
+    plan.cp = cell.cp;
+    plan.ep = cell.ep;
+    plan.etp = cell.etp;
+    plan.precision = cell.precision;
+    plan.order = space.orders[static_cast<std::size_t>(cell.order)];
+}
+
 void set_plan(const Space& space, const PlanKey& key, Job& job) {
     const Branch& branch = space.branches[static_cast<std::size_t>(key.branch)];
     const Cell& cell = space.cells[static_cast<std::size_t>(branch.cell)];
     const Grid& grid = cell.grids[static_cast<std::size_t>(key.grid)];
     ParallelPlan& plan = job.plan;
-    plan.tp = cell.tp;
-    plan.cp = cell.cp;
-    plan.ep = cell.ep;
-    plan.etp = cell.etp;
+    set_cell(space, cell, plan);
     plan.pp = grid.pp;
     plan.dp = grid.dp;
-    plan.precision = cell.precision;
-    plan.order = space.orders[static_cast<std::size_t>(cell.order)];
     plan.sequence_parallel = branch.sp.on;
     plan.tp_comm_overlap = branch.sp.overlap;
     const Saving& saving = space.savings[static_cast<std::size_t>(key.saving)];

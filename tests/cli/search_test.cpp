@@ -22,6 +22,11 @@ protected:
     std::string plans_file() const { return (folder_ / "plans.json").string(); }
 };
 
+void expect_refusal(const Outcome& outcome, const std::string& flags, const std::string& reason) {
+    EXPECT_EQ(outcome.code, 2) << flags;
+    EXPECT_THAT(outcome.err, HasSubstr(reason)) << flags;
+}
+
 constexpr const char* small = "search --model gpt-tiny --cluster dgx-a100-80g --gpus 8 --gbs 16 ";
 
 TEST_F(SearchProgram, PrintsPlansThatSimulateAgrees) {
@@ -148,9 +153,7 @@ TEST_F(SearchProgram, SaysWhatToRelaxAndExitsWith3) {
 
 TEST_F(SearchProgram, RefusesWhatIsNotBuilt) {
     const auto refused = [&](const std::string& flags, const std::string& reason) {
-        const Outcome outcome = run(small + flags);
-        EXPECT_EQ(outcome.code, 2) << flags;
-        EXPECT_THAT(outcome.err, HasSubstr(reason)) << flags;
+        expect_refusal(run(small + flags), flags, reason);
     };
     refused("--objective cost", "'cost': valid are step-time, tokens-per-s-per-gpu, cost-per-token");
     refused("--objective cost-per-token", "says no price; give --price-usd-per-gpu-hour");
@@ -160,6 +163,7 @@ TEST_F(SearchProgram, RefusesWhatIsNotBuilt) {
     refused("--nodes 1", "and --gpus say the same");
     refused("--space huge", "default or full");
     refused("--contention links", "is not searched over");
+    refused("--calibration mine.json --sensitivity", "--sensitivity: scales figures of the hardware");
     refused("--schedule pipedream", "changes the numerics");
     refused("--fix tp", "is not of the form key=value");
     refused("--fix tpp=1", "did you mean --tp?");
@@ -197,13 +201,13 @@ TEST_F(SearchProgram, SweepsSizesToAScalingCurve) {
 
 TEST_F(SearchProgram, RefusesMalformedSizes) {
     const auto refused = [&](const std::string& flags, const std::string& reason) {
-        const Outcome outcome = run(sizes + flags);
-        EXPECT_EQ(outcome.code, 2) << flags;
-        EXPECT_THAT(outcome.err, HasSubstr(reason)) << flags;
+        expect_refusal(run(sizes + flags), flags, reason);
     };
     refused("--gbs 16", "--gpus");
     refused("--gpus 8..4 --gbs 16", "runs downwards");
     refused("--gpus 9..15 --gbs 16", "holds no size");
+    refused("--gpus 4,8 --gbs 16 --sensitivity", "--sensitivity: is told of one size");
+    refused("--gpus 4,8 --gbs 16 --jsonl -", "--jsonl: is told of one size");
     refused("--gpus 8 --gbs many", "--gbs: 'many' in 'many' is no whole number");
 }
 

@@ -64,13 +64,7 @@ BoundedSpace bounded_space(const SearchRequest& request) {
     BoundedSpace result{make_space(request), {}};
     const Space& space = result.space;
     const SpaceCosts costs(space);
-    AllGridCosts grids(space.cells.size());
-    for (std::size_t c = 0; c < space.cells.size(); ++c) {
-        for (std::size_t g = 0; g < space.cells[c].grids.size(); ++g) {
-            grids[c].emplace_back(space, static_cast<int>(c), static_cast<int>(g), costs.of(space.cells[c].precision),
-                                  costs.tasks());
-        }
-    }
+    const AllGridCosts grids = all_grid_costs(space, costs, 1);
     const BoundInputs inputs{space, grids, costs, std::numeric_limits<ByteCount>::max(), true};
     BranchBounds bounds(inputs);
     for (std::size_t b = 0; b < space.branches.size(); ++b) {
