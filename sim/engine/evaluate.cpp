@@ -258,6 +258,10 @@ std::vector<std::string> model_assumptions(const Job& job) {
         notes.push_back(
             fmt::format("each server updates at {:.0f} GB/s of host memory (assumed)", host_bytes_per_second / 1e9));
     }
+    if (job.software.structure.counts_buffers && job.plan.pp > 1) {
+        notes.push_back(fmt::format("messages that come or go within {:.0f} % of a pass of its end count beside it",
+                                    100.0 * near_message_ratio));
+    }
     if (job.plan.offload_optimizer) {
         notes.push_back(
             fmt::format("optimizer offload moves {}, a host updates {:.0f} x 10^9 parameters/s (assumed); nothing "

@@ -89,4 +89,13 @@ std::string FigureColumns::csv_cells(const PlanFigures& figures) const {
     return text;
 }
 
+std::string FigureColumns::note(const OperatingFigures& operation) const {
+    const bool energy = std::any_of(shown_.begin(), shown_.end(), [](const Column& column) {
+        return std::string_view(column.key) == "energy_J_per_token";
+    });
+    return energy && !operation.node_rest_w
+               ? "  J/token, kW: of GPUs only; --node-rest-w adds what nodes draw beside them\n"
+               : "";
+}
+
 }  // namespace foreshard

@@ -20,6 +20,9 @@ public:
     std::string csv_header() const;                       ///< each name with a comma in front
     std::string csv_cells(const PlanFigures& figures) const;
 
+    /// A line on what the figures leave out because nobody said it; mostly empty.
+    std::string note(const OperatingFigures& operation) const;
+
 private:
     struct Column {
         const char* key;

@@ -113,6 +113,7 @@ std::string search_text(const SearchOutcome& result, int top) {
         text +=
             "\n  s: sequence parallel; cp/ep; u: embedding and loss count as layers; peak is allocated\n"
             "  block n: n layers of every stage are recomputed; groups n: all, n at a time\n";
+        text += figures.note(result.operation);
     }
     text += neighbours_text(result) + sensitivity_text(result);
     if (!result.infeasible.empty()) text += "\nplans that cannot run\n" + reasons_text(result);

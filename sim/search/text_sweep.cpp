@@ -79,6 +79,7 @@ public:
                 table("none takes less time a token for as little money", result_.cost_front);
             text_ +=
                 "\n  s: sequence parallel; effic.: tokens/s a GPU over those of the smallest size with the batch\n";
+            text_ += figures_.note(result_.points[result_.plans.front().point].outcome->operation);
         }
         without_plan();
         if (!result_.plans.empty()) {

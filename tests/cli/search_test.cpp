@@ -199,6 +199,15 @@ TEST_F(SearchProgram, SweepsSizesToAScalingCurve) {
     EXPECT_EQ(run(std::string(sizes) + "--nodes 1,2 --gbs 16 --csv -").out.find("gpus,global_batch_size,rank,"), 0U);
 }
 
+/// What is taken for 0 because nobody said it is told.
+TEST_F(SearchProgram, TellsWhatEnergyLeavesOut) {
+    const std::string energy =
+        std::string(sizes) + "--gbs 16 --objective energy-per-token --gpu-idle-w 90 --gpu-busy-w 400 ";
+    EXPECT_THAT(run(energy + "--gpus 8").out, HasSubstr("of GPUs only; --node-rest-w adds"));
+    EXPECT_THAT(run(energy + "--gpus 4,8").out, HasSubstr("of GPUs only; --node-rest-w adds"));
+    EXPECT_THAT(run(energy + "--gpus 8 --node-rest-w 1500").out, Not(HasSubstr("of GPUs only")));
+}
+
 TEST_F(SearchProgram, RefusesMalformedSizes) {
     const auto refused = [&](const std::string& flags, const std::string& reason) {
         expect_refusal(run(sizes + flags), flags, reason);
