@@ -5,6 +5,7 @@
 
 #include "sim/result/compare_text.hpp"
 #include "sim/result/text_format.hpp"
+#include "sim/search/plan_words.hpp"
 #include "sim/search/text_search.hpp"
 #include "sim/spec/request_text.hpp"
 
@@ -55,6 +56,7 @@ std::string value_text(const PlanChange& change, const std::string& value) {
 
 /// Layouts are told by their being other ones.
 std::string follow_text(const PlanChange& change) {
+    if (change.name.starts_with("recompute_")) return "";
     if (change.name == "layout" || change.name == "account_for_loss_in_pipeline_split") return "layers";
     if (change.name == "account_for_embedding_in_pipeline_split") return "";
     return fmt::format("{} {}", change.name, value_text(change, change.to));
@@ -71,16 +73,23 @@ std::string follows_text(const std::vector<PlanChange>& changes) {
     return text;
 }
 
-std::string change_text(const Neighbour& neighbour) {
+/// Which layers are recomputed belongs to how.
+std::string changed_value(const Neighbour& neighbour, const JobRequest& best) {
     const PlanChange& change = neighbour.change;
+    if (change.name.starts_with("recompute")) {
+        return fmt::format("recompute {} -> {}", recompute_words(best), recompute_words(neighbour.plan));
+    }
+    return fmt::format("{} {} -> {}", change.name, value_text(change, change.from), value_text(change, change.to));
+}
+
+std::string change_text(const Neighbour& neighbour, const JobRequest& best) {
     const std::string follows = follows_text(neighbour.follows);
-    const std::string text =
-        fmt::format("{} {} -> {}", change.name, value_text(change, change.from), value_text(change, change.to));
+    const std::string text = changed_value(neighbour, best);
     return shortened(follows.empty() ? text : fmt::format("{} ({})", text, follows), change_width);
 }
 
-std::string neighbour_row(const Neighbour& neighbour, const RoundingUnit& rounding) {
-    std::string text = fmt::format("  {:<{}}", change_text(neighbour), change_width);
+std::string neighbour_row(const Neighbour& neighbour, const JobRequest& best, const RoundingUnit& rounding) {
+    std::string text = fmt::format("  {:<{}}", change_text(neighbour, best), change_width);
     if (!neighbour.broken.empty()) return text + " cannot run: " + shortened(neighbour.broken, rule_width) + "\n";
     std::vector<Picoseconds> values;
     for (const TermColumn& column : term_columns) {
@@ -127,7 +136,8 @@ std::string neighbours_text(const SearchOutcome& result) {
     for (const TermColumn& column : term_columns) text += fmt::format(" {:>8}", column.head);
     text += fmt::format(" {:>7}\n", "peak");
     const RoundingUnit rounding = rounding_unit(result.plans.front().summary.step_time_ms);
-    for (const Neighbour& neighbour : result.neighbours) text += neighbour_row(neighbour, rounding);
+    for (const Neighbour& neighbour : result.neighbours)
+        text += neighbour_row(neighbour, result.plans.front().plan, rounding);
     return text;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/result/text_format.hpp"
+#include "sim/search/plan_words.hpp"
 #include "sim/spec/request_text.hpp"
 
 namespace foreshard {
@@ -12,7 +13,7 @@ namespace foreshard {
 namespace {
 
 constexpr const char* search_columns =
-    "  {:>3} {:>4} {:>4} {:>4} {:>5} {:>3} {:>4} {:<17} {:<9} {:>4} {:>10} {:>6} {:>9}{}  {}";
+    "  {:>3} {:>4} {:>4} {:>4} {:>5} {:>3} {:>4} {:<19} {:<9} {:>4} {:>10} {:>6} {:>9}{}  {}";
 
 /// A line without blanks at its end.
 template <class... Cells>
@@ -27,27 +28,20 @@ std::string sharding_word(const JobRequest& plan) {
     return kind == "ddp" ? fmt::format("{}", plan.zero.value_or(0)) : kind;
 }
 
-/// "block 4": some layers of every stage; "groups 4": so many at a time.
-std::string recompute_word(const JobRequest& plan) {
-    if (!plan.recompute_method) return *plan.recompute;
-    return fmt::format("{} {}", *plan.recompute_method == "block" ? "block" : "groups",
-                       plan.recompute_num_layers.value_or(0));
-}
+/// What tables of one search have in common.
+struct PlanTable {
+    FigureColumns figures;
+    std::vector<std::string> axes;
 
-/// What plans say of the axes that the default space leaves alone.
-std::string kept_axes_text(const JobRequest& plan) {
-    std::string text;
-    for (const SearchAxis& axis : search_axes()) {
-        const std::string value = axis.kept ? request_value(plan, axis.name) : "";
-        if (value.empty() || value == "false" || value == "0") continue;
-        const std::string word = value == "true" ? axis.name : value;
-        text += (text.empty() ? "" : ", ") +
-                (axis.name == "offload_activation_layers" ? fmt::format("offload {} layers", value) : word);
+    explicit PlanTable(const std::vector<FoundPlan>& plans) : figures(plans) {
+        std::vector<const JobRequest*> requests;
+        requests.reserve(plans.size());
+        for (const FoundPlan& found : plans) requests.push_back(&found.plan);
+        axes = varied_axes(requests);
     }
-    return text;
-}
+};
 
-std::string search_row(std::size_t number, const FoundPlan& found, const FigureColumns& figures) {
+std::string search_row(std::size_t number, const FoundPlan& found, const PlanTable& table) {
     const JobRequest& plan = found.plan;
     const std::string schedule =
         plan.vpp.value_or(1) > 1 ? fmt::format("{} x{}", *plan.schedule, *plan.vpp) : *plan.schedule;
@@ -56,14 +50,14 @@ std::string search_row(std::size_t number, const FoundPlan& found, const FigureC
         plan.ep.value_or(1) > 1 ? fmt::format("{}/{}", *plan.cp, *plan.ep) : fmt::format("{}", *plan.cp);
     return search_line(number, tp, cp, *plan.pp, *plan.dp, *plan.mbs,
                        plan.layout || plan.account_for_loss_in_pipeline_split ? "u" : "", schedule,
-                       recompute_word(plan), sharding_word(plan), milliseconds(found.summary.step_time_ms),
+                       recompute_words(plan), sharding_word(plan), milliseconds(found.summary.step_time_ms),
                        percent(found.summary.mfu_ratio), gibibytes(found.summary.peak_memory),
-                       figures.cells(found.figures), kept_axes_text(plan));
+                       table.figures.cells(found.figures), axis_words(plan, table.axes));
 }
 
-std::string search_header(const FigureColumns& figures) {
+std::string search_header(const PlanTable& table) {
     return search_line("", "tp", "cp", "pp", "dp", "mbs", "", "schedule", "recompute", "zero", "step", "MFU", "peak",
-                       figures.header(), "");
+                       table.figures.header(), "");
 }
 
 /// Cells of what only some searches vary; empty where neither plan nor job say it.
@@ -100,20 +94,27 @@ std::string plan_flags(const SearchOutcome& result, const FoundPlan& found) {
     return request_flags(request);
 }
 
+std::string front_title(const std::string& title, std::size_t shown, std::size_t all) {
+    return fmt::format("\n{}{}\n", title,
+                       shown < all ? fmt::format(" ({} of {}; --json and --csv have all)", shown, all) : "");
+}
+
 std::string search_text(const SearchOutcome& result, int top) {
     std::string text = fmt::format("{} space: {} plans bounded, {} cut off with their branch, {} simulated\n",
                                    result.space, result.evaluated, result.pruned, result.simulated);
     if (!result.plans.empty()) {
-        const FigureColumns figures(result.plans);
-        text += "\nbest plans\n" + search_header(figures);
+        const PlanTable table(result.plans);
+        text += "\nbest plans\n" + search_header(table);
         const std::size_t shown = std::min(result.plans.size(), static_cast<std::size_t>(top));
-        for (std::size_t i = 0; i < shown; ++i) text += search_row(i + 1, result.plans[i], figures);
-        text += "\nnone is faster with as little memory\n" + search_header(figures);
-        for (const std::size_t i : result.front) text += search_row(i + 1, result.plans[i], figures);
+        for (std::size_t i = 0; i < shown; ++i) text += search_row(i + 1, result.plans[i], table);
+        const std::vector<std::size_t> front = thinned_front(result.front, front_rows);
+        text += front_title("none is faster with as little memory", front.size(), result.front.size()) +
+                search_header(table);
+        for (const std::size_t i : front) text += search_row(i + 1, result.plans[i], table);
         text +=
             "\n  s: sequence parallel; cp/ep; u: embedding and loss count as layers; peak is allocated\n"
             "  block n: n layers of every stage are recomputed; groups n: all, n at a time\n";
-        text += figures.note(result.operation);
+        text += table.figures.note(result.operation);
     }
     text += neighbours_text(result) + sensitivity_text(result);
     if (!result.infeasible.empty()) text += "\nplans that cannot run\n" + reasons_text(result);

@@ -8,6 +8,12 @@
 /// A search as text.
 namespace foreshard {
 
+/// Rows that a front gets in text.
+inline constexpr std::size_t front_rows = 16;
+
+/// A line above a table of a front, with how many of its plans the table shows unless it is all.
+std::string front_title(const std::string& title, std::size_t shown, std::size_t all);
+
 /// The best plans, the front of step time against memory, how many plans lost and why, and the flags of the best.
 /// @param top rows of the first table
 std::string search_text(const SearchOutcome& result, int top);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/result/text_format.hpp"
+#include "sim/search/plan_words.hpp"
 #include "sim/search/text_objective.hpp"
 #include "sim/search/text_search.hpp"
 
@@ -27,7 +28,7 @@ std::string plan_words(const JobRequest& plan) {
     words += fmt::format(" mbs{}", plan.mbs.value_or(1));
     if (plan.pp.value_or(1) > 1) words += " " + plan.schedule.value_or("");
     if (plan.vpp.value_or(1) > 1) words += fmt::format(" x{}", *plan.vpp);
-    if (plan.recompute.value_or("none") != "none") words += " " + *plan.recompute;
+    if (plan.recompute.value_or("none") != "none") words += " " + recompute_words(plan);
     const std::string kind = plan.data_parallel.value_or("ddp");
     if (kind != "ddp") words += " " + kind;
     if (plan.zero.value_or(0) > 0) words += fmt::format(" zero{}", *plan.zero);
@@ -73,10 +74,9 @@ public:
             curve();
             std::vector<std::size_t> best(std::min(result_.plans.size(), static_cast<std::size_t>(result_.top)));
             for (std::size_t i = 0; i < best.size(); ++i) best[i] = i;
-            table(fmt::format("best plans of all sizes, by {}", to_string(result_.objective)), best);
-            table("none takes less time a token with as little memory", result_.front);
-            if (!result_.cost_front.empty())
-                table("none takes less time a token for as little money", result_.cost_front);
+            table(fmt::format("\nbest plans of all sizes, by {}\n", to_string(result_.objective)), best);
+            front("none takes less time a token with as little memory", result_.front);
+            front("none takes less time a token for as little money", result_.cost_front);
             text_ +=
                 "\n  s: sequence parallel; effic.: tokens/s a GPU over those of the smallest size with the batch\n";
             text_ += figures_.note(result_.points[result_.plans.front().point].outcome->operation);
@@ -94,6 +94,7 @@ private:
     void counts();
     void curve();
     void table(const std::string& title, const std::vector<std::size_t>& plans);
+    void front(const std::string& title, const std::vector<std::size_t>& plans);
     void without_plan();
 
     const SweepOutcome& result_;
@@ -125,10 +126,15 @@ void SweepText::curve() {
 }
 
 void SweepText::table(const std::string& title, const std::vector<std::size_t>& plans) {
-    text_ += "\n" + title + "\n" + sweep_header(figures_);
+    text_ += title + sweep_header(figures_);
     for (const std::size_t i : plans) {
         text_ += sweep_row(result_.points[result_.plans[i].point], result_.plan(i), figures_);
     }
+}
+
+void SweepText::front(const std::string& title, const std::vector<std::size_t>& plans) {
+    const std::vector<std::size_t> some = thinned_front(plans, front_rows);
+    if (!some.empty()) table(front_title(title, some.size(), plans.size()), some);
 }
 
 void SweepText::without_plan() {
