@@ -54,11 +54,7 @@ std::vector<std::string> words_of(const std::vector<Precision>& precisions) {
 class NeighbourMaker {
 public:
     NeighbourMaker(const SearchRequest& request, const SearchOutcome& outcome)
-        : request_(request),
-          axes_(request),
-          base_(outcome.loaded),
-          best_(outcome.plans.front().plan),
-          job_(resolve(merge(base_, best_))) {
+        : axes_(request), base_(outcome.loaded), best_(outcome.plans.front().plan), job_(resolve(merge(base_, best_))) {
         seen_.insert(request_flags(best_));
     }
 
@@ -92,7 +88,6 @@ private:
     std::vector<Saving> form_savings(int pp);
     int gpus() const { return *base_.gpus; }
 
-    const SearchRequest& request_;
     SearchAxes axes_;
     const JobRequest& base_;
     const JobRequest& best_;
