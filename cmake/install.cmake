@@ -11,6 +11,7 @@ set_target_properties(foreshard_traces PROPERTIES EXPORT_NAME traces)
 install(TARGETS foreshard_sim foreshard_traces EXPORT foreshardTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     FILE_SET HEADERS DESTINATION ${foreshard_include_dir}
+    FILE_SET headers_alone DESTINATION ${foreshard_include_dir}
     INCLUDES DESTINATION ${foreshard_include_dir})
 install(TARGETS foreshard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 foreach(program foreshard-run foreshard-gui)

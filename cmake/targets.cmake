@@ -1,7 +1,8 @@
 # What every target of the project has in common.
 
 # foreshard_sources(TARGET file...): one list for headers and sources. Headers (.hpp) become the target's public
-# header set: they are installed with their path from the repository root, and each must compile alone.
+# header sets, those without a source of their own in `headers_alone`: they are installed with their path from the
+# repository root, and each must compile alone.
 function(foreshard_sources target)
     set(headers ${ARGN})
     list(FILTER headers INCLUDE REGEX "\\.hpp$")
@@ -13,10 +14,23 @@ function(foreshard_sources target)
         target_sources(${target} PRIVATE ${headers})
         target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
     else()
-        target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+        set(headers_alone ${headers})
+        foreach(source IN LISTS sources)
+            string(REGEX REPLACE "\\.cpp$" ".hpp" header "${source}")
+            list(REMOVE_ITEM headers_alone "${header}")
+        endforeach()
+        list(REMOVE_ITEM headers ${headers_alone})
+        target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers}
+            PUBLIC FILE_SET headers_alone TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers_alone})
         target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
     endif()
     foreshard_compile_options(${target})
+endfunction()
+
+# foreshard_sources_show_headers(TARGET): its sources are compiled one by one in some build that is checked (the preset
+# bench), so that only headers without a source have to be compiled alone.
+function(foreshard_sources_show_headers target)
+    set_property(TARGET ${target} PROPERTY INTERFACE_HEADER_SETS_TO_VERIFY headers_alone)
 endfunction()
 
 function(foreshard_compile_options target)

@@ -1,0 +1,4 @@
+// Another header before its own.
+#include <string>
+
+#include "sim/units.hpp"
