@@ -5,7 +5,9 @@
 
 #include "sim/error.hpp"
 #include "sim/search/json_search.hpp"
+#include "sim/search/json_sweep.hpp"
 #include "sim/search/text_search.hpp"
+#include "sim/search/text_sweep.hpp"
 
 namespace foreshard::cli {
 
@@ -21,11 +23,20 @@ FoundPlanLines::FoundPlanLines(const std::optional<std::string>& file, bool verb
 }
 
 void FoundPlanLines::show(const Improvement& improvement) {
-    if (told_ && (improvement.fastest || improvement.on_front)) {
-        fmt::print(stderr, "{}{}\n", terminal_ ? "\r\x1b[K" : "", improvement_text(improvement));
-    }
-    if (!file_) return;
-    const std::string line = improvement_json(improvement);
+    if (told(improvement)) tell(improvement_text(improvement));
+    if (file_) write(improvement_json(improvement));
+}
+
+void FoundPlanLines::show(const SweepPoint& point, const Improvement& improvement) {
+    if (told(improvement)) tell(sweep_improvement_text(point, improvement));
+    if (file_) write(sweep_improvement_json(point, improvement));
+}
+
+void FoundPlanLines::tell(const std::string& line) const {
+    fmt::print(stderr, "{}{}\n", terminal_ ? "\r\x1b[K" : "", line);
+}
+
+void FoundPlanLines::write(const std::string& line) {
     const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size();
     if (!written || std::fflush(file_.get()) != 0) {
         throw InputError("--jsonl", "", fmt::format("{}: cannot be written", name_));

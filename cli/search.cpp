@@ -309,21 +309,24 @@ ExitCode run_one_size(const SearchOptions& options, const SearchRequest& request
     return conclude(result.stopped, !result.plans.empty(), search_advice(result));
 }
 
-/// What is told of one search only.
-void refuse_for_sweeps(const SearchOptions& options) {
-    const char* rule = "is told of one size: give one value of --gpus (or --nodes) and of --gbs";
-    if (options.jsonl_file) throw InputError("--jsonl", "", rule);
-    if (options.sensitivity) throw InputError("--sensitivity", "", rule);
+void explain_best(const SearchOptions& options, const SweepRequest& request, const std::stop_token& stop,
+                  SweepOutcome& result) {
+    if (result.stopped || result.plans.empty()) return;
+    SweepPoint& best = result.best_point();
+    explain(options, point_request(request, best), stop, *best.outcome);
+    result.stopped = best.outcome->stopped;
 }
 
 ExitCode run_sweep(const SearchOptions& options, const SweepRequest& request) {
-    refuse_for_sweeps(options);
     SweepOutcome result;
     {
         const StopOnInterrupt interrupt;
         ProgressLine line;
+        FoundPlanLines found(options.jsonl_file, options.verbose);
         result = sweep(
-            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token());
+            request, [&](const SearchProgress& progress) { line.show(progress); }, interrupt.token(),
+            [&](const SweepPoint& point, const Improvement& improvement) { found.show(point, improvement); });
+        explain_best(options, request, interrupt.token(), result);
     }
     write_results(options, {sweep_json(result), sweep_csv(result), sweep_text(result)});
     return conclude(result.stopped, !result.plans.empty(), sweep_advice(result));
@@ -350,7 +353,7 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
     command.add_option("--top", options.top, "Plans to find (default 10)")->group("Search");
     command
         .add_flag("--explain,!--no-explain", options.explain,
-                  "Simulate the neighbours of the best plan and tell why they lose (default, for one size)")
+                  "Simulate the neighbours of the best plan and tell why they lose (default)")
         ->group("Search");
     command
         .add_flag("--sensitivity", options.sensitivity,

@@ -21,6 +21,11 @@ public:
     /// neither be among the best nor belong to the front of step time against memory.
     bool rule_out(Picoseconds step_time, ByteCount memory, Picoseconds busy_time = 0) const;
 
+    /// Whether no plan so far is as good by the objective.
+    bool is_best(Picoseconds step_time, Picoseconds busy_time) const {
+        return best_.empty() || weights_.value(step_time, busy_time) < *best_.begin();
+    }
+
     /// Step time by memory, of the plans that none beats in both: the faster, the more memory.
     const std::map<Picoseconds, ByteCount>& front() const { return front_; }
 

@@ -78,6 +78,15 @@ OrderedJson found_plan_json(const FoundPlan& found) {
     return json;
 }
 
+OrderedJson improvement_document(const Improvement& improvement) {
+    OrderedJson json = {{"evaluated", improvement.evaluated},
+                        {"simulated", improvement.simulated},
+                        {"best", improvement.best},
+                        {"on_front", improvement.on_front}};
+    json.update(found_plan_json(improvement.found));
+    return json;
+}
+
 OrderedJson cells_json(const std::vector<InfeasibleCell>& cells) {
     OrderedJson json = OrderedJson::array();
     for (const InfeasibleCell& cell : cells) {

@@ -13,6 +13,9 @@ OrderedJson batch_fields_json(const JobRequest& request);
 /// plan, batch, summary, and figures where some are known
 OrderedJson found_plan_json(const FoundPlan& found);
 
+/// evaluated, simulated, best, on_front, and what found_plan_json() has
+OrderedJson improvement_document(const Improvement& improvement);
+
 OrderedJson cells_json(const std::vector<InfeasibleCell>& cells);
 OrderedJson neighbours_json(const std::vector<Neighbour>& neighbours);
 OrderedJson sensitivity_json(const std::vector<Sensitivity>& all);

@@ -75,12 +75,7 @@ std::string search_json(const SearchOutcome& result) {
 }
 
 std::string improvement_json(const Improvement& improvement) {
-    OrderedJson json = {{"evaluated", improvement.evaluated},
-                        {"simulated", improvement.simulated},
-                        {"fastest", improvement.fastest},
-                        {"on_front", improvement.on_front}};
-    json.update(found_plan_json(improvement.found));
-    return json.dump() + "\n";
+    return improvement_document(improvement).dump() + "\n";
 }
 
 }  // namespace foreshard

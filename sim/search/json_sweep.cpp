@@ -3,6 +3,7 @@
 #include <array>
 
 #include "sim/search/json_objective.hpp"
+#include "sim/search/json_plan.hpp"
 
 namespace foreshard {
 
@@ -11,6 +12,13 @@ namespace {
 /// Counts and times of single searches that a sweep adds up.
 constexpr std::array<const char*, 5> summed_keys = {"evaluated", "pruned", "refined", "simulated",
                                                     "estimate_elapsed_s"};
+
+OrderedJson sized(const OrderedJson& entry, const SweepPoint& point) {
+    OrderedJson with_size = {{"gpus", point.gpus}};
+    for (const auto& [key, value] : entry.items()) with_size[key] = value;
+    with_size["batch"]["global_batch_size"] = point.gbs;
+    return with_size;
+}
 
 class SweepDocument {
 public:
@@ -28,6 +36,7 @@ public:
         if (!result_.plans.empty()) {
             json_["sweep_front"] = result_.front;
             if (!result_.cost_front.empty()) json_["sweep_cost_front"] = result_.cost_front;
+            add_explanations();
         }
         return std::move(json_);
     }
@@ -37,8 +46,8 @@ private:
     void add_plans();
     void add_curve();
     void add_infeasible();
+    void add_explanations();
     static OrderedJson curve_of(const FoundPlan& best);
-    OrderedJson sized(OrderedJson entry, const SweepPoint& point) const;
 
     const SweepOutcome& result_;
     std::vector<OrderedJson> documents_;  ///< of the points; null where nothing was searched
@@ -74,13 +83,6 @@ void SweepDocument::add_head() {
         json_["job"]["batch"].erase("global_batch_size");
     }
     json_["elapsed_s"] = result_.elapsed_s;
-}
-
-OrderedJson SweepDocument::sized(OrderedJson entry, const SweepPoint& point) const {
-    OrderedJson with_size = {{"gpus", point.gpus}};
-    for (const auto& [key, value] : entry.items()) with_size[key] = value;
-    with_size["batch"]["global_batch_size"] = point.gbs;
-    return with_size;
 }
 
 void SweepDocument::add_plans() {
@@ -138,10 +140,24 @@ void SweepDocument::add_infeasible() {
     if (!closest.empty()) json_["infeasible_plans"] = closest;
 }
 
+/// Of the best plan of all.
+void SweepDocument::add_explanations() {
+    const OrderedJson& best = documents_[result_.plans.front().point];
+    for (const char* key : {"neighbours", "sensitivity"}) {
+        if (!best.contains(key)) continue;
+        json_[key] = OrderedJson::array();
+        for (const OrderedJson& entry : best[key]) json_[key].push_back(sized(entry, result_.best_point()));
+    }
+}
+
 }  // namespace
 
 std::string sweep_json(const SweepOutcome& result) {
     return SweepDocument(result).make().dump(1) + "\n";
+}
+
+std::string sweep_improvement_json(const SweepPoint& point, const Improvement& improvement) {
+    return sized(improvement_document(improvement), point).dump() + "\n";
 }
 
 }  // namespace foreshard

@@ -255,9 +255,9 @@ void Searcher::tell(const SimulatedPlan& plan) const {
     if (!on_improvement_ || incumbents_.rule_out(plan.step_time, plan.memory, plan.busy_time)) return;
     const std::map<Picoseconds, ByteCount>& front = incumbents_.front();
     const auto slower = front.upper_bound(plan.step_time);
-    const bool fastest = front.empty() || plan.step_time < front.begin()->first;
     const bool on_front = slower == front.begin() || std::prev(slower)->second > plan.memory;
-    on_improvement_({found(plan), fastest, on_front, result_.evaluated, result_.simulated});
+    const bool best = incumbents_.is_best(plan.step_time, plan.busy_time);
+    on_improvement_({found(plan), best, on_front, result_.evaluated, result_.simulated});
 }
 
 void Searcher::count_too_large(ByteCount need, const PlanKey& key) {

@@ -73,7 +73,7 @@ using OnProgress = std::function<void(const SearchProgress&)>;
 /// A plan that was simulated, fits, and is among the best or on the front of all simulated so far.
 struct Improvement {
     FoundPlan found;
-    bool fastest = false;        ///< of all so far
+    bool best = false;           ///< by the objective, of all so far
     bool on_front = false;       ///< none so far is as fast with as little memory
     std::int64_t evaluated = 0;  ///< plans so far
     std::int64_t simulated = 0;  ///< with this one

@@ -38,8 +38,9 @@ std::string reason_of(const SearchOutcome& outcome) {
 
 class Sweeper {
 public:
-    Sweeper(const SweepRequest& request, const OnProgress& on_progress, const std::stop_token& stop)
-        : request_(request), on_progress_(on_progress), stop_(stop) {}
+    Sweeper(const SweepRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
+            const OnSweepImprovement& on_improvement)
+        : request_(request), on_progress_(on_progress), on_improvement_(on_improvement), stop_(stop) {}
 
     SweepOutcome run() {
         const auto start = std::chrono::steady_clock::now();
@@ -68,8 +69,7 @@ private:
     };
 
     void search_point(SweepPoint& point);
-    SearchRequest request_of(const SweepPoint& point) const;
-    SearchOutcome search_alone(const SearchRequest& request);
+    SearchOutcome search_alone(const SweepPoint& point);
     void report(const SearchProgress& progress);
     void compare_sizes();
     void order_plans();
@@ -83,6 +83,7 @@ private:
 
     const SweepRequest& request_;
     const OnProgress& on_progress_;
+    const OnSweepImprovement& on_improvement_;
     const std::stop_token& stop_;
     SweepOutcome result_;
     std::size_t at_ = 0;  ///< the point that is searched
@@ -93,17 +94,13 @@ private:
     std::vector<std::exception_ptr> refused_;
 };
 
-SearchRequest Sweeper::request_of(const SweepPoint& point) const {
-    SearchRequest request = request_.search;
-    request.base.gpus = point.gpus;
-    request.base.gbs = point.gbs;
-    return request;
-}
-
 /// As search(), without looking for what to relax.
-SearchOutcome Sweeper::search_alone(const SearchRequest& request) {
+SearchOutcome Sweeper::search_alone(const SweepPoint& point) {
+    const SearchRequest request = point_request(request_, point);
     const OnProgress pass_on = [this](const SearchProgress& progress) { report(progress); };
-    SearchOutcome outcome = search_once(request, pass_on, stop_);
+    OnImprovement tell;
+    if (on_improvement_) tell = [&](const Improvement& improvement) { on_improvement_(point, improvement); };
+    SearchOutcome outcome = search_once(request, pass_on, stop_, tell);
     if (!outcome.plans.empty() || outcome.stopped || request.exhaustive) return outcome;
     SearchRequest all = request;
     all.exhaustive = true;
@@ -118,7 +115,7 @@ void Sweeper::search_point(SweepPoint& point) {
         return;
     }
     try {
-        point.outcome = search_alone(request_of(point));
+        point.outcome = search_alone(point);
     } catch (const InputError& error) {
         refused_.push_back(std::current_exception());
         point.reason = error.what();
@@ -205,20 +202,28 @@ void Sweeper::find_fronts() {
 }
 
 void Sweeper::relax_largest() {
-    if (!result_.plans.empty() || result_.stopped) return;
+    if (!result_.plans.empty() || result_.stopped || !request_.search.relax) return;
     const auto largest = std::find_if(result_.points.rbegin(), result_.points.rend(),
                                       [](const SweepPoint& point) { return point.outcome.has_value(); });
     if (largest == result_.points.rend()) return;
-    largest->outcome->relaxations = relax(request_of(*largest), *largest->outcome, stop_);
+    largest->outcome->relaxations = relax(point_request(request_, *largest), *largest->outcome, stop_);
 }
 
 }  // namespace
 
-SweepOutcome sweep(const SweepRequest& request, const OnProgress& on_progress, const std::stop_token& stop) {
+SearchRequest point_request(const SweepRequest& request, const SweepPoint& point) {
+    SearchRequest alone = request.search;
+    alone.base.gpus = point.gpus;
+    alone.base.gbs = point.gbs;
+    return alone;
+}
+
+SweepOutcome sweep(const SweepRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
+                   const OnSweepImprovement& on_improvement) {
     if (request.search.top < 1) {
         throw InputError("--top", "", fmt::format("{}: at least 1 plan must be wanted", request.search.top));
     }
-    return Sweeper(request, on_progress, stop).run();
+    return Sweeper(request, on_progress, stop, on_improvement).run();
 }
 
 }  // namespace foreshard

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,19 +40,30 @@ struct SweepOutcome {
     std::vector<SweepPoint> points;  ///< by GPUs, then by batch
     Objective objective = Objective::step_time;
     int top = 0;
-    /// All plans of all points, the best first: by the objective, for one token where batches differ.
+    /// All plans of all points, the best first: by the objective, for one token where batches differ. Of the first
+    /// one's outcome neighbours and sensitivity are told.
     std::vector<SweepPlan> plans;
     std::vector<std::size_t> front;  ///< of `plans`, the fastest first: none takes less a token with as little memory
     std::vector<std::size_t> cost_front;  ///< the same against money; empty without a price
     double elapsed_s = 0.0;
     bool stopped = false;  ///< ended early: the points that were begun hold what is known
 
+    /// Precondition: there are plans.
+    SweepPoint& best_point() { return points[plans.front().point]; }
+    const SweepPoint& best_point() const { return points[plans.front().point]; }
     const FoundPlan& plan(std::size_t i) const { return points[plans[i].point].outcome->plans[plans[i].plan]; }
 };
+
+/// A plan of a point as search() tells it; the best and the front are those of its point.
+using OnSweepImprovement = std::function<void(const SweepPoint&, const Improvement&)>;
 
 /// Each point is what search() finds for it alone; only where no point has a plan, the largest one is relaxed.
 /// @param on_progress of the whole sweep, its phase is "sweep" @param stop ends the sweep early
 /// @throws InputError where a request is malformed for every size
-SweepOutcome sweep(const SweepRequest& request, const OnProgress& on_progress = {}, const std::stop_token& stop = {});
+SweepOutcome sweep(const SweepRequest& request, const OnProgress& on_progress = {}, const std::stop_token& stop = {},
+                   const OnSweepImprovement& on_improvement = {});
+
+/// The search by itself of a point's size: what explains its plans (neighbours_of_best, sensitivity_of).
+SearchRequest point_request(const SweepRequest& request, const SweepPoint& point);
 
 }  // namespace foreshard

@@ -150,7 +150,7 @@ std::string sensitivity_text(const SearchOutcome& result) {
 
 std::string improvement_text(const Improvement& improvement) {
     const Summary& summary = improvement.found.summary;
-    const char* what = improvement.fastest ? "best so far" : improvement.on_front ? "less memory" : "among the best";
+    const char* what = improvement.best ? "best so far" : improvement.on_front ? "less memory" : "among the best";
     return fmt::format("{} {}, {}: {}", what, milliseconds(summary.step_time_ms), gibibytes(summary.peak_memory),
                        request_flags(improvement.found.plan));
 }

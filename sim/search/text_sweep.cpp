@@ -79,13 +79,13 @@ public:
             front("none takes less time a token for as little money", result_.cost_front);
             text_ +=
                 "\n  s: sequence parallel; effic.: tokens/s a GPU over those of the smallest size with the batch\n";
-            text_ += figures_.note(result_.points[result_.plans.front().point].outcome->operation);
+            const SearchOutcome& of_best = *result_.best_point().outcome;
+            text_ += figures_.note(of_best.operation) + neighbours_text(of_best) + sensitivity_text(of_best);
         }
         without_plan();
         if (!result_.plans.empty()) {
-            const SweepPoint& point = result_.points[result_.plans.front().point];
-            text_ +=
-                fmt::format("\nthe best one\n  foreshard simulate {}\n", plan_flags(*point.outcome, result_.plan(0)));
+            text_ += fmt::format("\nthe best one\n  foreshard simulate {}\n",
+                                 plan_flags(*result_.best_point().outcome, result_.plan(0)));
         }
         return std::move(text_);
     }
@@ -168,6 +168,10 @@ std::vector<std::string> rows_of(const std::string& csv, std::string& header) {
 
 std::string sweep_text(const SweepOutcome& result) {
     return SweepText(result).write();
+}
+
+std::string sweep_improvement_text(const SweepPoint& point, const Improvement& improvement) {
+    return fmt::format("{} GPUs, batch {}: {}", point.gpus, point.gbs, improvement_text(improvement));
 }
 
 std::string sweep_csv(const SweepOutcome& result) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -222,6 +223,46 @@ TEST(Sweep, ReportsProgressOfAllSizes) {
     std::int64_t all = 0;
     for (const SweepPoint& point : result.points) all += point.outcome->simulated;
     EXPECT_EQ(simulated, all);
+}
+
+/// All plans that are told in the end were told on the way, each with its size.
+TEST(Sweep, ResultsStream) {
+    const SweepRequest request = tiny_sweep();
+    std::multiset<std::string> streamed;
+    const auto line = [](const SweepPoint& point, const FoundPlan& found) {
+        return std::to_string(point.gpus) + " " + std::to_string(point.gbs) + " " + request_flags(found.plan);
+    };
+    const SweepOutcome result = sweep(request, {}, {}, [&](const SweepPoint& point, const Improvement& improvement) {
+        streamed.insert(line(point, improvement.found));
+        const auto json = nlohmann::json::parse(sweep_improvement_json(point, improvement));
+        EXPECT_EQ(json.at("gpus"), point.gpus);
+        EXPECT_EQ(json.at("batch").at("global_batch_size"), point.gbs);
+    });
+    for (std::size_t i = 0; i < result.plans.size(); ++i) {
+        EXPECT_EQ(streamed.count(line(result.points[result.plans[i].point], result.plan(i))), 1U);
+    }
+}
+
+/// What is told of the best plan is what its size's search by itself tells.
+TEST(Sweep, ExplainsTheBest) {
+    const SweepRequest request = tiny_sweep();
+    SweepOutcome result = sweep(request);
+    SweepPoint& best = result.best_point();
+    const SearchRequest alone = point_request(request, best);
+    best.outcome->neighbours = neighbours_of_best(alone, *best.outcome);
+    const std::vector<Neighbour> expected = neighbours_of_best(alone, search(alone));
+    ASSERT_FALSE(expected.empty());
+    ASSERT_EQ(best.outcome->neighbours.size(), expected.size());
+    const auto json = nlohmann::json::parse(sweep_json(result));
+    EXPECT_EQ(test::violations("search", json), "");
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const nlohmann::json& told = json.at("neighbours").at(i);
+        EXPECT_EQ(told.at("gpus"), best.gpus);
+        EXPECT_EQ(told.at("axis"), expected[i].change.name);
+        EXPECT_EQ(told.at("to"), expected[i].change.to);
+    }
+    EXPECT_THAT(sweep_text(result), HasSubstr("why not"));
+    EXPECT_EQ(parse_search("sweep.json", sweep_json(result)).neighbours.size(), expected.size());
 }
 
 TEST(Sweep, KeepsWhatIsDoneWhenStopped) {
