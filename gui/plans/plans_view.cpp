@@ -18,6 +18,7 @@
 #include "gui/plans/neighbour_table.hpp"
 #include "gui/plans/plan_filter.hpp"
 #include "gui/plans/plan_table.hpp"
+#include "gui/plans/scaling_chart.hpp"
 #include "gui/plans/search_panel.hpp"
 
 namespace foreshard::gui {
@@ -50,8 +51,7 @@ PlansView::PlansView(QWidget* parent) : QWidget(parent) {
     connect(table_, &TableView::rowActivated, this, &PlansView::activate);
     connect(table_, &TableView::rowChosen, this, [this](int row) {
         chosen_ = row;
-        scatter_->update();
-        map_->update();
+        updateCharts();
         emit planChosen(row);
     });
     neighbours_ = new TableView("What plans next to the best one gain and lose");
@@ -86,42 +86,54 @@ void PlansView::copySettings(SettingsFormat format) {
     emit settingsCopied(QString("%1 of plan %2 copied").arg(settingsName(format)).arg(chosen_ + 1));
 }
 
+/// A click chooses the plan whose point is there, a double click opens it.
+void PlansView::choosesPlans(ChartWidget* chart, PlanAt planAt) {
+    chart->setTip([this, chart, planAt](const QRect& area, const QPoint& place) {
+        const auto plan = search_ ? planAt(*chart, area, scene(), place) : std::nullopt;
+        return plan ? planText(*search_, *plan) : QString();
+    });
+    const auto at = [this, chart, planAt](QPoint place) {
+        return search_ ? planAt(*chart, chart->rect(), scene(), place) : std::nullopt;
+    };
+    connect(chart, &ChartWidget::pressed, this, [this, at](QPoint place) {
+        if (const auto plan = at(place)) choosePlan(static_cast<int>(*plan));
+    });
+    connect(chart, &ChartWidget::activated, this, [this, at](QPoint place) {
+        if (const auto plan = at(place)) activate(static_cast<int>(*plan));
+    });
+}
+
 void PlansView::buildCharts() {
     scatter_ = new ChartWidget([this](QPainter& painter, const QRect& area) { paintScatter(painter, area); });
     scatter_->setAccessibleName("Throughput of the plans against their peak memory");
-    scatter_->setTip([this](const QRect& area, const QPoint& place) {
-        const auto plan = search_ ? paretoPlanAt(*scatter_, area, scene(), place) : std::nullopt;
-        return plan ? planText(*search_, *plan) : QString();
+    choosesPlans(scatter_, paretoPlanAt);
+    scaling_ = new ChartWidget([this](QPainter& painter, const QRect& area) {
+        if (search_) paintScaling(painter, area, scene());
     });
-    const auto planAt = [this](QPoint place) {
-        return search_ ? paretoPlanAt(*scatter_, scatter_->rect(), scene(), place) : std::nullopt;
-    };
-    connect(scatter_, &ChartWidget::pressed, this, [this, planAt](QPoint place) {
-        if (const auto plan = planAt(place)) choosePlan(static_cast<int>(*plan));
-    });
-    connect(scatter_, &ChartWidget::activated, this, [this, planAt](QPoint place) {
-        if (const auto plan = planAt(place)) activate(static_cast<int>(*plan));
-    });
+    scaling_->setAccessibleName("Throughput a GPU of the best plan of every size");
+    choosesPlans(scaling_, scalingPlanAt);
+    buildMap();
+}
+
+void PlansView::buildMap() {
     map_ = new ChartWidget([this](QPainter& painter, const QRect& area) {
         if (!search_) return drawHint(painter, area, plans_hint, theme(theme_));
         paintHeatMap(painter, area, scene());
     });
     map_->setAccessibleName("Best throughput for every TP and PP degree");
-    const auto bestAt = [this](QPoint place) -> std::optional<std::size_t> {
-        if (!search_) return {};
-        const auto cell = heatCellAt(*map_, map_->rect(), scene(), place);
+    choosesPlans(map_, [](const QPaintDevice& device, const QRect& area, const PlansScene& scene, const QPoint& place) {
+        const auto cell = heatCellAt(device, area, scene, place);
         return cell ? cell->best : std::nullopt;
-    };
+    });
+    // Cells without a plan have something to say too.
     map_->setTip([this](const QRect& area, const QPoint& place) {
         const auto cell = search_ ? heatCellAt(*map_, area, scene(), place) : std::nullopt;
         return cell ? heatCellText(scene(), *cell) : QString();
     });
-    connect(map_, &ChartWidget::pressed, this, [this, bestAt](QPoint place) {
-        if (const auto plan = bestAt(place)) choosePlan(static_cast<int>(*plan));
-    });
-    connect(map_, &ChartWidget::activated, this, [this, bestAt](QPoint place) {
-        if (const auto plan = bestAt(place)) activate(static_cast<int>(*plan));
-    });
+}
+
+void PlansView::updateCharts() {
+    for (ChartWidget* chart : {scatter_, map_, scaling_}) chart->update();
 }
 
 void PlansView::buildLayout() {
@@ -136,7 +148,10 @@ void PlansView::buildLayout() {
     tables->addTab(neighbours_, "&Why not");
     tables->addTab(reasons_, "&Refused");
     chartTabs_ = new QTabWidget;
+    chartTabs_->setObjectName("planCharts");
     chartTabs_->addTab(scatter_, "Throughput against &memory");
+    chartTabs_->addTab(scaling_, "&Scaling");
+    chartTabs_->setTabVisible(chartTabs_->indexOf(scaling_), false);
     chartTabs_->addTab(map_, map_tab);
     charts_ = new QSplitter(Qt::Vertical);
     charts_->addWidget(chartTabs_);
@@ -158,9 +173,10 @@ void PlansView::buildLayout() {
 void PlansView::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     const bool roomy = height() >= roomy_height;
-    if (roomy == (chartTabs_->count() == 1)) return;
+    const int tab = chartTabs_->indexOf(map_);
+    if (roomy == (tab < 0)) return;
     if (roomy) {
-        chartTabs_->removeTab(1);
+        chartTabs_->removeTab(tab);
         charts_->addWidget(map_);
         charts_->setSizes({1, 1});
         map_->show();
@@ -203,6 +219,7 @@ void PlansView::setSearch(std::optional<ReadSearch> search) {
     if (!common.isEmpty()) text += "\nAll plans: " + common;
     summary_->setText(text);
     scatter_->setAccessibleDescription(text);
+    chartTabs_->setTabVisible(chartTabs_->indexOf(scaling_), search_ && !scalingLines(*search_).empty());
     setFilter(filter_->text());
     if (chosen >= 0) choosePlan(chosen);
 }
@@ -221,8 +238,7 @@ void PlansView::setFilter(const QString& text) {
         filterMessage_->setVisible(!text.isEmpty());
     }
     table_->showRows(shown_);
-    scatter_->update();
-    map_->update();
+    updateCharts();
 }
 
 void PlansView::choosePlan(int plan) {
@@ -240,8 +256,7 @@ void PlansView::setTheme(ThemeKind kind) {
     neighbours_->setTheme(kind);
     reasons_->setTheme(kind);
     panel_->setTheme(kind);
-    scatter_->update();
-    map_->update();
+    updateCharts();
 }
 
 void PlansView::paint(QPainter& painter, const QRect& area) const {
@@ -258,9 +273,11 @@ void PlansView::paint(QPainter& painter, const QRect& area) const {
                searchSentence(*search_));
     const int chartsTop = inside.top() + line + chart_margin / 2;
     const int chartsHeight = (inside.bottom() - chartsTop) * 3 / 5;
-    const QRect left(inside.left(), chartsTop, inside.width() / 2, chartsHeight);
+    const bool scales = !scalingLines(*search_).empty();
+    const QRect left(inside.left(), chartsTop, inside.width() / (scales ? 3 : 2), chartsHeight);
     paintPareto(painter, left, scene());
     paintHeatMap(painter, left.translated(left.width(), 0), scene());
+    if (scales) paintScaling(painter, left.translated(2 * left.width(), 0), scene());
     const QRect below(inside.left(), left.bottom() + chart_margin, inside.width(),
                       inside.bottom() - left.bottom() - chart_margin);
     const int half = inside.width() * 3 / 4;

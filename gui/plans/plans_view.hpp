@@ -22,7 +22,8 @@ class SearchPanel;
 class TableView;
 
 /// A search to run, and what it found: a table to sort and filter, throughput against memory with the front of plans
-/// that nothing beats in both, a map of TP x PP, why the best plan's neighbours lose, and why plans were refused.
+/// that nothing beats in both, a map of TP x PP, the scaling of several sizes, why the best plan's neighbours lose, and
+/// why plans were refused.
 class PlansView : public QWidget {
     Q_OBJECT
 
@@ -57,6 +58,11 @@ private:
     void activate(int plan);
     void paintScatter(QPainter& painter, const QRect& area) const;
     void buildCharts();
+    void buildMap();
+    void buildScaling();
+    using PlanAt = std::optional<std::size_t> (*)(const QPaintDevice&, const QRect&, const PlansScene&, const QPoint&);
+    void choosesPlans(ChartWidget* chart, PlanAt planAt);
+    void updateCharts();
     void buildMenu();
     void copySettings(SettingsFormat format);
     void buildLayout();
@@ -74,7 +80,8 @@ private:
     TableView* reasons_ = nullptr;
     ChartWidget* scatter_ = nullptr;
     ChartWidget* map_ = nullptr;
-    QTabWidget* chartTabs_ = nullptr;  ///< scatter, and map where there is no room below it
+    ChartWidget* scaling_ = nullptr;
+    QTabWidget* chartTabs_ = nullptr;  ///< scatter, scaling of several sizes, and map where there is no room below
     QSplitter* charts_ = nullptr;
 };
 

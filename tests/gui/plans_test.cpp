@@ -1,5 +1,6 @@
 #include <QAbstractItemModelTester>
 #include <QLineEdit>
+#include <QTabWidget>
 #include <QTest>
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include "gui/plans/plan_filter.hpp"
 #include "gui/plans/plan_table.hpp"
 #include "gui/plans/plans_view.hpp"
+#include "gui/plans/scaling_chart.hpp"
 #include "tests/gui/golden_image.hpp"
 
 namespace foreshard::gui {
@@ -155,6 +157,73 @@ TEST_F(PlansViewTest, ScatterFindsThePlanUnderTheMouse) {
     }
     EXPECT_GT(found.size(), 5U);
     EXPECT_EQ(found.count(llamaSearch().pareto.back()), 1U);
+}
+
+/// Two batches on 8 to 64 GPUs, two plans of each size, and one that does not fit.
+ReadSearch sweepSearch() {
+    ReadSearch search;
+    const auto add = [&](int gpus, int gbs, double speed, bool fits) {
+        SearchPlan& plan = search.plans.emplace_back();
+        plan.plan = {{"gpus", std::to_string(gpus)}, {"gbs", std::to_string(gbs)}, {"tp", "1"}};
+        plan.figures = {{"tokens_per_s_per_gpu", speed}, {"tokens_per_s", speed * gpus}, {"peak_memory_bytes", 1e10}};
+        plan.fits = fits;
+    };
+    add(8, 512, 999.0, false);
+    for (const int gbs : {1024, 512}) {
+        for (int gpus = 64; gpus >= 8; gpus /= 2) {
+            add(gpus, gbs, 1000.0 - gpus + gbs / 64.0, true);
+            add(gpus, gbs, 1100.0, true);  // faster by chance of the test, but not the best by what orders plans
+        }
+    }
+    return search;
+}
+
+TEST(ScalingLines, AreTheBestPlansOfSizesByBatch) {
+    const ReadSearch search = sweepSearch();
+    const std::vector<ScalingLine> lines = scalingLines(search);
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_EQ(lines[0].gbs, 512);
+    EXPECT_EQ(lines[1].gbs, 1024);
+    for (const ScalingLine& line : lines) {
+        ASSERT_EQ(line.points.size(), 4U);
+        for (std::size_t i = 0; i < 4; ++i) {
+            EXPECT_EQ(line.points[i].gpus, 8 << i);
+            EXPECT_DOUBLE_EQ(line.points[i].speed, 1000.0 - line.points[i].gpus + static_cast<double>(line.gbs) / 64);
+        }
+    }
+    EXPECT_TRUE(scalingLines(llamaSearch()).empty()) << "one size has no curve";
+}
+
+/// What `foreshard search --gpus 8,16` wrote.
+TEST(ScalingLines, AreThoseOfTheFile) {
+    const ReadSearch search = read_search(std::string(FORESHARD_SOURCE_DIR) + "/tests/golden/search-sweep.json");
+    const std::vector<ScalingLine> lines = scalingLines(search);
+    ASSERT_EQ(lines.size(), 1U);
+    ASSERT_EQ(lines[0].points.size(), 2U);
+    EXPECT_EQ(lines[0].points[1].gpus, 16);
+}
+
+TEST_F(PlansViewTest, ScalingHasATabForSeveralSizesOnly) {
+    auto* tabs = view.findChild<QTabWidget*>("planCharts");
+    const auto visible = [&] {
+        int count = 0;
+        for (int i = 0; i < tabs->count(); ++i) count += tabs->isTabVisible(i) ? 1 : 0;
+        return count;
+    };
+    const int before = visible();
+    view.setSearch(sweepSearch());
+    EXPECT_EQ(visible(), before + 1);
+    const QImage device(1, 1, QImage::Format_RGB32);
+    const ReadSearch search = sweepSearch();
+    std::set<std::size_t> found;
+    for (int y = 0; y < 300; y += 5) {
+        for (int x = 0; x < 400; x += 5) {
+            if (const auto plan = scalingPlanAt(device, {0, 0, 400, 300}, {&search, {}}, {x, y})) found.insert(*plan);
+        }
+    }
+    EXPECT_EQ(found.size(), 8U) << "every size with every batch";
+    view.setSearch(llamaSearch());
+    EXPECT_EQ(visible(), before);
 }
 
 TEST_F(PlansViewTest, BearsNoSearchAndAnEmptyOne) {
