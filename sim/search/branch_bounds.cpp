@@ -81,11 +81,13 @@ BranchBounds::MemoryFloor BranchBounds::grid_memory_floor(int grid) const {
 std::int64_t BranchBounds::count_plans(int grid, std::int64_t microbatches) const {
     const Branch& branch = in_.space.branches[static_cast<std::size_t>(branch_)];
     const Grid& shape = in_.space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
+    const Cell& cell = in_.space.cells[static_cast<std::size_t>(branch.cell)];
     std::int64_t count = 0;
     for (const int form : shape.forms) {
         const auto savings = static_cast<std::int64_t>(in_.space.forms[static_cast<std::size_t>(form)].savings.size());
-        for (std::size_t s = 0; s < in_.space.shardings.size(); ++s) {
-            if (in_.space.broken_rule(form, static_cast<int>(s), microbatches) == 0) count += savings;
+        for (int s = 0; s < static_cast<int>(in_.space.shardings.size()); ++s) {
+            if (in_.space.repeats(cell, shape, form, s, microbatches)) continue;
+            if (in_.space.broken_rule(form, s, microbatches) == 0) count += savings;
         }
     }
     return count;
@@ -158,7 +160,8 @@ void BranchBounds::expand_grid(int grid, std::int64_t microbatches) {
 void BranchBounds::expand_form(int grid, int place, std::int64_t microbatches) {
     const Space& space = in_.space;
     const Branch& branch = space.branches[static_cast<std::size_t>(branch_)];
-    const Grid& shape = space.cells[static_cast<std::size_t>(branch.cell)].grids[static_cast<std::size_t>(grid)];
+    const Cell& cell = space.cells[static_cast<std::size_t>(branch.cell)];
+    const Grid& shape = cell.grids[static_cast<std::size_t>(grid)];
     const int form = shape.forms[static_cast<std::size_t>(place)];
     const GridCosts& costs = in_.grids[static_cast<std::size_t>(branch.cell)][static_cast<std::size_t>(grid)];
     PlanParts parts;
@@ -172,6 +175,7 @@ void BranchBounds::expand_form(int grid, int place, std::int64_t microbatches) {
     for (const int saving : parts.form->savings) {
         Computed computed;
         for (std::size_t s = 0; s < space.shardings.size(); ++s) {
+            if (space.repeats(cell, shape, form, static_cast<int>(s), microbatches)) continue;
             const int rule = space.broken_rule(form, static_cast<int>(s), microbatches);
             if (rule != 0) {
                 ++yield_.forbidden[static_cast<std::size_t>(rule)];

@@ -57,6 +57,7 @@ private:
 
     void settle_numerics();
     void settle_choices();
+    void find_alike();
     void make_cells();
     void make_cells(Precision precision, int order);
     void add_cell(Cell cell);
@@ -110,8 +111,23 @@ void SpaceMaker::settle_choices() {
     space_.least_work = axes_.least_work(base_);
     space_.savings = {space_.least_work};
     space_.shardings = axes_.shardings();
+    find_alike();
     space_.names_tp_overlap = axes_.full() || !axes_.free("tp_comm_overlap");
     space_.names_offload = axes_.full() || !axes_.free("offload_activation_layers");
+}
+
+void SpaceMaker::find_alike() {
+    const auto without_overlaps = [&](Sharding sharding) {
+        if (axes_.free("overlap_grad_reduce")) sharding.overlap_grad_reduce.reset();
+        if (axes_.free("overlap_param_gather")) sharding.overlap_param_gather.reset();
+        return sharding;
+    };
+    for (const Sharding& sharding : space_.shardings) {
+        const auto first = std::find_if(space_.shardings.begin(), space_.shardings.end(), [&](const Sharding& other) {
+            return without_overlaps(other) == without_overlaps(sharding);
+        });
+        space_.first_alike.push_back(static_cast<int>(first - space_.shardings.begin()));
+    }
 }
 
 std::string SpaceMaker::broken_fields(const Job& job) {
@@ -304,6 +320,14 @@ void Space::refuse(int tp, int pp, const std::string& fields, std::int64_t plans
 int Space::broken_rule(int form, int sharding, std::int64_t microbatches) const {
     const std::size_t at = static_cast<std::size_t>(form) * shardings.size() + static_cast<std::size_t>(sharding);
     return forbids.at(microbatches).at(at);
+}
+
+bool Space::repeats(const Cell& cell, const Grid& grid, int form, int sharding, std::int64_t microbatches) const {
+    const int first = first_alike[static_cast<std::size_t>(sharding)];
+    if (first == sharding || broken_rule(form, first, microbatches) != 0) return false;
+    const int ranks = cell.tp * cell.cp * grid.dp;
+    const int expert_replicas = ranks / (cell.ep * (cell.etp > 0 ? cell.etp : cell.tp));
+    return grid.dp * cell.cp == 1 && expert_replicas <= 1;
 }
 
 std::int64_t Space::microbatches(const Branch& branch, const Grid& grid) const {

@@ -52,6 +52,7 @@ struct Sharding {
     std::optional<bool> offload_parameters = std::nullopt;
     std::optional<bool> overlap_grad_reduce = std::nullopt;
     std::optional<bool> overlap_param_gather = std::nullopt;
+    bool operator==(const Sharding&) const = default;
 };
 
 /// What happens to tensors between forward and backward.
@@ -120,6 +121,8 @@ struct Space {
     std::vector<PipelineForm> forms;
     std::vector<StageKind> kinds;
     std::vector<Sharding> shardings;
+    /// By sharding the first that says the same but for overlaps which no constraint names.
+    std::vector<int> first_alike;
     std::vector<Saving> savings;
     Saving least_work;                ///< no saving takes less time on any stage
     std::vector<std::string> orders;  ///< of axes, inner to outer
@@ -139,6 +142,9 @@ struct Space {
 
     /// The rule that forbids the form with the sharding and so many micro-batches: an index of `rules`; 0: none.
     int broken_rule(int form, int sharding, std::int64_t microbatches) const;
+    /// Whether a sharding is that of another plan again: without replicas nothing is reduced or gathered, and so
+    /// nothing overlaps.
+    bool repeats(const Cell& cell, const Grid& grid, int form, int sharding, std::int64_t microbatches) const;
     std::vector<std::string> rules = {""};                      ///< fields of rules
     std::map<std::int64_t, std::vector<std::uint8_t>> forbids;  ///< by micro-batches: [form * shardings + sharding]
 

@@ -200,6 +200,47 @@ TEST(Search, TakesCountsOfLayers) {
               0);
 }
 
+/// Without replicas overlaps mean nothing: each plan comes once, and those left out would be its twins.
+TEST(Search, LeavesOutOverlapsOfNothing) {
+    SearchRequest request = llama_on_8();
+    request.space = SpaceKind::full;
+    request.constraints = {{"tp", "4"},
+                           {"cp", "1"},
+                           {"pp", "1,2"},
+                           {"mbs", "2"},
+                           {"schedule", "none,1f1b"},
+                           {"recompute", "full"},
+                           {"data_parallel", "ddp"},
+                           {"precision", "bf16"},
+                           {"tp_comm_overlap", "off"},
+                           {"offload_activation_layers", "0"}};
+    const auto plans_by_replicas = [&] {
+        std::map<int, int> plans;
+        const test::BoundedSpace bounded = test::bounded_space(request);
+        for (const Candidate& plan : bounded.plans) ++plans[test::job_of(bounded.space, plan.key).plan.dp];
+        return plans;
+    };
+    const std::map<int, int> free = plans_by_replicas();
+    request.constraints["overlap_grad_reduce"] = "on,off";
+    request.constraints["overlap_param_gather"] = "on,off";
+    const test::BoundedSpace named = test::bounded_space(request);
+    std::map<std::string, std::set<std::pair<double, ByteCount>>> twins;
+    std::map<int, int> all;
+    for (const Candidate& plan : named.plans) {
+        const Job job = test::job_of(named.space, plan.key);
+        ++all[job.plan.dp];
+        if (job.plan.dp > 1) continue;
+        JobRequest same = plan_request(named.space, plan.key);
+        same.overlap_grad_reduce.reset();
+        same.overlap_param_gather.reset();
+        const Summary summary = evaluate(job).report.summary;
+        twins[request_flags(same)].emplace(summary.step_time_ms, summary.peak_memory);
+    }
+    EXPECT_EQ(free.at(1), static_cast<int>(twins.size()));
+    EXPECT_GT(all.at(1), free.at(1));
+    for (const auto& [flags, figures] : twins) EXPECT_EQ(figures.size(), 1U) << flags;
+}
+
 /// What the job says of numerics and overlaps holds for all plans, unless a list takes its place.
 TEST(Search, KeepsWhatTheJobSays) {
     SearchRequest request = llama_on_8();
