@@ -16,7 +16,7 @@ namespace {
 /// Batches are told apart by these, and by the words at their ends.
 constexpr std::array<Qt::PenStyle, 4> line_styles = {Qt::SolidLine, Qt::DashLine, Qt::DotLine, Qt::DashDotLine};
 
-struct Plot {
+struct ScalingPlot {
     QRectF box;
     double leastLog = 0.0;  ///< of GPUs, to base 2
     double mostLog = 1.0;
@@ -46,10 +46,10 @@ std::set<int> sizesOf(const std::vector<ScalingLine>& lines) {
     return sizes;
 }
 
-Plot plotOf(const QPaintDevice& device, const QRect& area, const std::vector<ScalingLine>& lines) {
+ScalingPlot scalingPlot(const QPaintDevice& device, const QRect& area, const std::vector<ScalingLine>& lines) {
     const QFontMetrics metrics = metricsOf(device, viewFont(0.9));
     int widest = 0;
-    Plot plot;
+    ScalingPlot plot;
     for (const ScalingLine& line : lines) {
         widest = std::max(widest, metrics.horizontalAdvance(batchText(line)));
         for (const ScalingPoint& point : line.points) plot.mostSpeed = std::max(plot.mostSpeed, 1.12 * point.speed);
@@ -63,7 +63,7 @@ Plot plotOf(const QPaintDevice& device, const QRect& area, const std::vector<Sca
     return plot;
 }
 
-void drawSizes(QPainter& painter, const Plot& plot, const std::set<int>& sizes, const Theme& theme) {
+void drawSizes(QPainter& painter, const ScalingPlot& plot, const std::set<int>& sizes, const Theme& theme) {
     const QFontMetrics metrics = metricsOf(painter, painter.font());
     double free = plot.box.left();
     for (const int size : sizes) {
@@ -80,7 +80,7 @@ void drawSizes(QPainter& painter, const Plot& plot, const std::set<int>& sizes, 
     }
 }
 
-void drawAxes(QPainter& painter, const Plot& plot, const std::set<int>& sizes, const Theme& theme) {
+void drawAxes(QPainter& painter, const ScalingPlot& plot, const std::set<int>& sizes, const Theme& theme) {
     painter.setFont(viewFont(0.9));
     const QFontMetrics metrics = metricsOf(painter, painter.font());
     const int line = metrics.lineSpacing();
@@ -105,15 +105,15 @@ void drawAxes(QPainter& painter, const Plot& plot, const std::set<int>& sizes, c
 }
 
 /// The share of the smallest size's throughput that a GPU still has.
-void drawEfficiency(QPainter& painter, const Plot& plot, const ScalingLine& line, const ScalingPoint& point) {
+void drawEfficiency(QPainter& painter, const ScalingPlot& plot, const ScalingLine& line, const ScalingPoint& point) {
     const double ratio = point.speed / line.points.front().speed;
     const int height = metricsOf(painter, painter.font()).lineSpacing();
     painter.drawText(QRectF(plot.at(point) - QPointF(40, height + 5.0), QSizeF(80, height)), Qt::AlignHCenter,
                      percentText(ratio));
 }
 
-void drawLine(QPainter& painter, const Plot& plot, const ScalingLine& line, Qt::PenStyle style, const PlansScene& scene,
-              bool efficiency) {
+void drawLine(QPainter& painter, const ScalingPlot& plot, const ScalingLine& line, Qt::PenStyle style,
+              const PlansScene& scene, bool efficiency) {
     const Theme& colors = theme(scene.theme);
     QPolygonF corners;
     for (const ScalingPoint& point : line.points) corners << plot.at(point);
@@ -132,7 +132,8 @@ void drawLine(QPainter& painter, const Plot& plot, const ScalingLine& line, Qt::
 }
 
 /// At their right ends, from the top down, one below the other where they would meet.
-void drawBatches(QPainter& painter, const Plot& plot, const std::vector<ScalingLine>& lines, const Theme& theme) {
+void drawBatches(QPainter& painter, const ScalingPlot& plot, const std::vector<ScalingLine>& lines,
+                 const Theme& theme) {
     std::vector<const ScalingLine*> order;
     for (const ScalingLine& line : lines) {
         if (line.gbs > 0) order.push_back(&line);
@@ -178,7 +179,7 @@ void paintScaling(QPainter& painter, const QRect& area, const PlansScene& scene)
     const std::vector<ScalingLine> lines = scalingLines(*scene.search);
     if (lines.empty())
         return drawHint(painter, area, "Search several sizes (--gpus 64..4096) to compare them.", colors);
-    const Plot plot = plotOf(*painter.device(), area, lines);
+    const ScalingPlot plot = scalingPlot(*painter.device(), area, lines);
     drawAxes(painter, plot, sizesOf(lines), colors);
     painter.setRenderHint(QPainter::Antialiasing);
     for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -196,7 +197,7 @@ std::optional<std::size_t> scalingPlanAt(const QPaintDevice& device, const QRect
     const std::vector<ScalingLine> lines = scalingLines(*scene.search);
     if (lines.empty()) return {};
     constexpr double reach = 12.0;
-    const Plot plot = plotOf(device, area, lines);
+    const ScalingPlot plot = scalingPlot(device, area, lines);
     std::optional<std::size_t> nearest;
     double best = reach * reach;
     for (const ScalingLine& line : lines) {
