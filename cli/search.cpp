@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -140,6 +141,8 @@ public:
         }
         line += fmt::format(", {} bounded, {} simulated", progress.evaluated, progress.simulated);
         if (progress.best_ms) line += ", best " + milliseconds(*progress.best_ms);
+        if (progress.gap_ratio)
+            line += fmt::format(" (at most {:.2f} % from the best there is)", 100.0 * *progress.gap_ratio);
         fmt::print(stderr, "\r\x1b[K{}", line);
         std::fflush(stderr);
         shown_ = true;
@@ -222,6 +225,8 @@ SearchRequest search_request(const SearchOptions& options) {
     request.top = options.top;
     request.threads = options.threads;
     request.exhaustive = options.exhaustive;
+    request.max_simulated = options.max_simulated;
+    if (options.max_gap_pct) request.max_gap_ratio = *options.max_gap_pct / 100.0;
     request.objective = objective_request(options);
     if (options.sensitivity && request.base.calibration) {
         throw InputError("--sensitivity", "",
@@ -359,6 +364,16 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
         .add_flag("--sensitivity", options.sensitivity,
                   "Search again with every figure of the hardware 0.8 and 1.25 times as large")
         ->group("Search");
+    command
+        .add_option("--max-gap-pct", options.max_gap_pct,
+                    "Stop once no plan can be better than the best one by more than so many percent")
+        ->group("Search")
+        ->check(CLI::Range(0.0, 100.0));
+    command
+        .add_option("--max-simulated", options.max_simulated,
+                    "Simulate no more plans than this, and tell how much better the rest could be")
+        ->group("Search")
+        ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
     command.add_flag("--exhaustive", options.exhaustive, "Bound every plan: cut no branches")->group("Search");
     command.add_flag("--no-relax", options.no_relax, "Where nothing fits, do not look for what makes room")
         ->group("Search");

@@ -23,6 +23,8 @@ struct SearchOptions {
     std::optional<double> train_tokens;
     std::optional<double> max_memory_gib;
     int top = 10;
+    std::int64_t max_simulated = 0;     ///< 0: as many as it takes
+    std::optional<double> max_gap_pct;  ///< absent: until all that could be better is simulated
     int threads = 0;
     bool exhaustive = false;
     bool explain = true;       ///< simulate the neighbours of the best plan

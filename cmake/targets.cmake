@@ -28,7 +28,8 @@ function(foreshard_sources target)
 endfunction()
 
 # foreshard_sources_show_headers(TARGET): its sources are compiled one by one in some build that is checked (the preset
-# bench), so that only headers without a source have to be compiled alone.
+# bench), and a source's own header comes first (the format has it so): only headers without a source have to be compiled
+# alone.
 function(foreshard_sources_show_headers target)
     set_property(TARGET ${target} PROPERTY INTERFACE_HEADER_SETS_TO_VERIFY headers_alone)
 endfunction()

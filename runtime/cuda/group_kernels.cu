@@ -1,6 +1,5 @@
-#include "runtime/cuda/group_kernels.hpp"
-
 #include "runtime/cuda/bodies/group_reduce.hpp"
+#include "runtime/cuda/group_kernels.hpp"
 #include "runtime/cuda/launch.hpp"
 
 namespace foreshard::runtime::cuda {

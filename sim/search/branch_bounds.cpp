@@ -107,6 +107,7 @@ Picoseconds BranchBounds::floor(int branch) {
 
 BranchYield BranchBounds::expand(int branch, const Incumbents* known) {
     begin(branch);
+    known_ = known;
     const Branch& self = in_.space.branches[static_cast<std::size_t>(branch)];
     const Cell& cell = in_.space.cells[static_cast<std::size_t>(self.cell)];
     for (std::size_t g = 0; g < cell.grids.size(); ++g) {
@@ -114,7 +115,7 @@ BranchYield BranchBounds::expand(int branch, const Incumbents* known) {
         const std::int64_t m = in_.space.microbatches(self, cell.grids[g]);
         if (m <= 0 || !in_.space.forbids.contains(m)) continue;
         const GridYield before = counted();
-        if (known == nullptr || !cut(grid, m, *known)) expand_grid(grid, m);
+        if (known_ == nullptr || !cut(grid, m)) expand_grid(grid, m);
         note_grid(grid, before);
     }
     return std::move(yield_);
@@ -134,7 +135,7 @@ void BranchBounds::note_grid(int grid, const GridYield& before) {
     yield_.grids.push_back(std::move(now));
 }
 
-bool BranchBounds::cut(int grid, std::int64_t microbatches, const Incumbents& known) {
+bool BranchBounds::cut(int grid, std::int64_t microbatches) {
     const MemoryFloor floor = grid_memory_floor(grid);
     const bool fits = floor.need <= in_.memory_limit;
     // All work lies on the pipeline's ranks, whatever its cut: their mean busy time is the same share.
@@ -142,7 +143,7 @@ bool BranchBounds::cut(int grid, std::int64_t microbatches, const Incumbents& kn
     const std::vector<Job>& shardings = in_.space.templates.front();
     const bool all_keep =
         std::all_of(shardings.begin(), shardings.end(), [this](const Job& job) { return keeps_to_step(job); });
-    if (fits && !known.rule_out(share, floor.allocated, all_keep ? share : 0)) return false;
+    if (fits && !known_->rule_out(share, floor.allocated, all_keep ? share : 0)) return false;
     const std::int64_t plans = count_plans(grid, microbatches);
     yield_.pruned += plans;
     if (!fits) yield_.too_large += plans;
@@ -212,8 +213,11 @@ void BranchBounds::judge(PlanParts& parts, const FormSync& sync, PlanKey key, Co
     parts.slack = cut ? Picoseconds{spent_count} : 0;
     if (computed.table != parts.table || computed.slack != parts.slack) pipeline_.compute(parts);
     computed = {parts.table, parts.slack};
-    yield_.candidates.push_back({pipeline_.step(parts, sync, key.sharding, job.plan.skew_steps > 1), memory, key,
-                                 keeps_to_step(job) ? pipeline_.busy_time(parts, sync, key.sharding) : 0});
+    const Candidate plan{pipeline_.step(parts, sync, key.sharding, job.plan.skew_steps > 1), memory, key,
+                         keeps_to_step(job) ? pipeline_.busy_time(parts, sync, key.sharding) : 0};
+    if (known_ == nullptr || !known_->rule_out(plan.step_time, memory, plan.busy_time)) {
+        yield_.candidates.push_back(plan);
+    }
 }
 
 }  // namespace foreshard

@@ -63,8 +63,8 @@ public:
     /// No plan of the branch takes less; the greatest value where the branch has no plans.
     Picoseconds floor(int branch);
 
-    /// Bounds of its plans; grids that do not fit or that `known` rules out as a whole are cut.
-    /// @param known nullptr: nothing is cut
+    /// Bounds of its plans; what does not fit or what `known` rules out is left out, whole grids without a look at
+    /// their plans. @param known nullptr: nothing is ruled out
     BranchYield expand(int branch, const Incumbents* known);
 
 private:
@@ -86,7 +86,7 @@ private:
         ByteCount need = 0;
     };
     MemoryFloor grid_memory_floor(int grid) const;
-    bool cut(int grid, std::int64_t microbatches, const Incumbents& known);
+    bool cut(int grid, std::int64_t microbatches);
     void note_grid(int grid, const GridYield& before);
     GridYield counted() const;
     std::int64_t count_plans(int grid, std::int64_t microbatches) const;
@@ -107,6 +107,7 @@ private:
     const BoundInputs& in_;
     KnownCollectives network_;
     int branch_ = -1;
+    const Incumbents* known_ = nullptr;
     std::vector<std::unique_ptr<Tables>> tables_;
     PipelineBounds pipeline_;
     BranchYield yield_;

@@ -1,8 +1,19 @@
 #include "sim/search/candidate_queue.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "sim/spec/data_parallel.hpp"
 
 namespace foreshard {
+
+namespace {
+
+bool comes_later(const QueuedPlan& a, const QueuedPlan& b) {
+    return comes_first(b.candidate, a.candidate);
+}
+
+}  // namespace
 
 bool bounds_are_tight(const Space& space, const PlanKey& key) {
     const ScheduleKind kind = space.forms[static_cast<std::size_t>(key.form)].schedule;
@@ -13,13 +24,44 @@ bool bounds_are_tight(const Space& space, const PlanKey& key) {
     return usual && !shards_gradients(plan) && !shards_parameters(plan) && !plan.overlap_grad_reduce;
 }
 
+bool comes_first(const Candidate& a, const Candidate& b) {
+    return a.step_time != b.step_time ? a.step_time < b.step_time : a.key < b.key;
+}
+
+std::vector<std::size_t> front_of_bounds(const std::vector<Candidate>& candidates, std::size_t most) {
+    std::vector<std::size_t> front;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        if (front.empty() || candidates[i].memory < candidates[front.back()].memory) front.push_back(i);
+    }
+    std::vector<std::size_t> some;
+    const std::size_t step = (front.size() + most - 1) / most;
+    for (std::size_t i = 0; i < front.size(); i += step) some.push_back(front[i]);
+    return some;
+}
+
+void CandidateQueue::push(const QueuedPlan& plan) {
+    plans_.push_back(plan);
+    std::push_heap(plans_.begin(), plans_.end(), comes_later);
+}
+
 std::vector<QueuedPlan> CandidateQueue::pop_some(std::size_t most, const Incumbents& known) {
     std::vector<QueuedPlan> some;
-    for (; !plans_.empty() && some.size() < most; plans_.pop()) {
-        const Candidate& first = plans_.top().candidate;
-        if (!known.rule_out(first.step_time, first.memory, first.busy_time)) some.push_back(plans_.top());
+    while (!plans_.empty() && some.size() < most) {
+        std::pop_heap(plans_.begin(), plans_.end(), comes_later);
+        const Candidate& first = plans_.back().candidate;
+        if (!known.rule_out(first.step_time, first.memory, first.busy_time)) some.push_back(plans_.back());
+        plans_.pop_back();
     }
     return some;
+}
+
+double CandidateQueue::least_value(const ObjectiveWeights& weights) const {
+    if (weights.busy == 0.0) return weights.value(plans_.front().candidate.step_time, 0);
+    double least = std::numeric_limits<double>::infinity();
+    for (const QueuedPlan& plan : plans_) {
+        least = std::min(least, weights.value(plan.candidate.step_time, plan.candidate.busy_time));
+    }
+    return least;
 }
 
 }  // namespace foreshard

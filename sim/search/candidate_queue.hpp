@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <queue>
 #include <vector>
 
 #include "sim/search/branch_bounds.hpp"
@@ -18,23 +17,26 @@ struct QueuedPlan {
 /// Whether the fast bounds leave nothing out that the plan's list of actions would tell.
 bool bounds_are_tight(const Space& space, const PlanKey& key);
 
+/// By the bound of the step, ties by key.
+bool comes_first(const Candidate& a, const Candidate& b);
+
+/// Places of those that none beats in both bounds, thinned out to so many. @param candidates sorted by comes_first
+std::vector<std::size_t> front_of_bounds(const std::vector<Candidate>& candidates, std::size_t most);
+
 class CandidateQueue {
 public:
-    void push(const QueuedPlan& plan) { plans_.push(plan); }
+    void push(const QueuedPlan& plan);
     bool empty() const { return plans_.empty(); }
     std::size_t size() const { return plans_.size(); }
 
     /// The first ones that `known` does not rule out, `most` at most; those in front of them that it does are dropped.
     std::vector<QueuedPlan> pop_some(std::size_t most, const Incumbents& known);
 
+    /// What the objective takes at least for all that are left. Precondition: not empty.
+    double least_value(const ObjectiveWeights& weights) const;
+
 private:
-    struct ComesLater {
-        bool operator()(const QueuedPlan& a, const QueuedPlan& b) const {
-            if (a.candidate.step_time != b.candidate.step_time) return a.candidate.step_time > b.candidate.step_time;
-            return b.candidate.key < a.candidate.key;
-        }
-    };
-    std::priority_queue<QueuedPlan, std::vector<QueuedPlan>, ComesLater> plans_;
+    std::vector<QueuedPlan> plans_;  ///< a heap
 };
 
 }  // namespace foreshard

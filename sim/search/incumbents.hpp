@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "sim/search/objective.hpp"
@@ -21,6 +22,8 @@ public:
     /// neither be among the best nor belong to the front of step time against memory.
     bool rule_out(Picoseconds step_time, ByteCount memory, Picoseconds busy_time = 0) const;
 
+    /// The least value of the objective so far.
+    std::optional<double> best() const { return best_.empty() ? std::nullopt : std::optional(*best_.begin()); }
     /// Whether no plan so far is as good by the objective.
     bool is_best(Picoseconds step_time, Picoseconds busy_time) const {
         return best_.empty() || weights_.value(step_time, busy_time) < *best_.begin();

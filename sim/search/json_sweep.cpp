@@ -119,6 +119,7 @@ void SweepDocument::add_curve() {
         }
         if (point.outcome) {
             for (const char* key : {"evaluated", "pruned", "simulated", "infeasible"}) row[key] = documents_[p][key];
+            if (point.outcome->gap_ratio) row["gap_ratio"] = *point.outcome->gap_ratio;
         }
         json_["sweep"].push_back(row);
     }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/error.hpp"
 #include "sim/spec/request_text.hpp"
 
 namespace foreshard {
@@ -84,6 +85,22 @@ private:
 
 std::vector<Relaxation> relax(const SearchRequest& request, const SearchOutcome& result, const std::stop_token& stop) {
     return Relaxer(request, result, stop).run();
+}
+
+SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
+                     const OnImprovement& on_improvement) {
+    if (request.top < 1) throw InputError("--top", "", fmt::format("{}: at least 1 plan must be wanted", request.top));
+    SearchOutcome result = search_once(request, on_progress, stop, on_improvement);
+    if (!result.plans.empty() || result.stopped) return result;
+    if (!request.exhaustive) {
+        // What comes closest may be in a branch that was cut.
+        SearchRequest all = request;
+        all.exhaustive = true;
+        result = search_once(all, on_progress, stop);
+    }
+    result.sought_relaxations = !result.stopped && request.relax;
+    if (result.sought_relaxations) result.relaxations = relax(request, result, stop);
+    return result;
 }
 
 }  // namespace foreshard

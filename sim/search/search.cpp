@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "sim/engine/stoppable.hpp"
 #include "sim/error.hpp"
@@ -28,6 +27,8 @@ namespace {
 constexpr std::size_t branches_at_a_time = 16;
 constexpr std::size_t simulations_at_a_time = 8;
 constexpr std::size_t first_incumbents = 16;
+constexpr std::size_t branches_between_trims = 512;
+constexpr std::int64_t rounds_between_scans = 256;
 
 constexpr const char* memory_reason = "memory";
 
@@ -43,10 +44,6 @@ struct Advance {
     ByteCount need = 0;  ///< by its bounds: allocated and outside the allocator
     std::optional<SimulatedPlan> simulated;
 };
-
-bool comes_first(const Candidate& a, const Candidate& b) {
-    return a.step_time != b.step_time ? a.step_time < b.step_time : a.key < b.key;
-}
 
 class Searcher {
 public:
@@ -70,36 +67,32 @@ public:
         }
     }
 
-    SearchOutcome bounds_only() {
-        try {
-            compute_bounds();
-        } catch (const Stopped&) {
-            result_.stopped = true;
-        }
-        result_.elapsed_s = seconds_since(start_);
-        return std::move(result_);
-    }
-
-    SearchOutcome run() {
+    /// @param simulates false: bounds only
+    SearchOutcome run(bool simulates) {
         try {
             compute_bounds();
             bounded_ = true;
-            simulate_candidates();
+            if (simulates) simulate_candidates();
         } catch (const Stopped&) {
             result_.stopped = true;
         }
-        finish();
+        if (simulates) finish();
+        result_.elapsed_s = seconds_since(start_);
         return std::move(result_);
     }
 
 private:
     void compute_bounds();
     void find_first_incumbents(std::vector<std::pair<Picoseconds, int>>& order);
-    std::vector<std::size_t> front_of_bounds() const;
     void simulate_some(const std::vector<std::size_t>& places);
     void expand(const std::vector<int>& branches, const Incumbents* known);
+    void expand_rest(const std::vector<int>& branches);
+    void trim();
     void take(BranchYield&& yield);
     void simulate_candidates();
+    void note_gap(const CandidateQueue& queue);
+    std::optional<double> gap() const;
+    bool enough() const;
     std::vector<SimulatedPlan> simulate(const std::vector<Candidate>& candidates);
     bool keep(SimulatedPlan&& plan);
     void tell_plans();
@@ -132,7 +125,9 @@ private:
     ObjectiveMeasure measure_;
     Incumbents incumbents_;
     std::vector<Candidate> candidates_;
+    std::size_t branches_done_ = 0;
     std::vector<SimulatedPlan> simulated_;
+    std::optional<double> least_left_;  ///< that the objective takes for plans that are not simulated
     std::optional<ClosestMiss> closest_;
     std::mutex mutex_;
     SearchOutcome result_;
@@ -140,7 +135,7 @@ private:
 
 void Searcher::report(const char* phase, double done_ratio) {
     if (!on_progress_) return;
-    SearchProgress progress{phase, done_ratio, result_.evaluated, result_.simulated, std::nullopt};
+    SearchProgress progress{phase, done_ratio, result_.evaluated, result_.simulated, std::nullopt, gap()};
     if (!incumbents_.front().empty()) progress.best_ms = to_milliseconds(incumbents_.front().begin()->first);
     on_progress_(progress);
 }
@@ -164,8 +159,7 @@ void Searcher::compute_bounds() {
     std::vector<int> rest;
     rest.reserve(order.size());
     for (const auto& [floor, branch] : order) rest.push_back(branch);
-    const Incumbents known = incumbents_;
-    expand(rest, request_.exhaustive ? nullptr : &known);
+    expand_rest(rest);
     result_.estimate_elapsed_s = seconds_since(start);
 }
 
@@ -180,20 +174,8 @@ void Searcher::find_first_incumbents(std::vector<std::pair<Picoseconds, int>>& o
         std::sort(candidates_.begin(), candidates_.end(), comes_first);
         while (!candidates_.empty() && incumbents_.front().empty()) simulate_some({0, 1, 2, 3, 4, 5, 6, 7});
     }
-    simulate_some(front_of_bounds());
+    simulate_some(front_of_bounds(candidates_, first_incumbents));
     order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(done));
-}
-
-/// Places of candidates that none beats in both bounds, thinned out.
-std::vector<std::size_t> Searcher::front_of_bounds() const {
-    std::vector<std::size_t> front;
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-        if (front.empty() || candidates_[i].memory < candidates_[front.back()].memory) front.push_back(i);
-    }
-    std::vector<std::size_t> some;
-    const std::size_t step = (front.size() + first_incumbents - 1) / first_incumbents;
-    for (std::size_t i = 0; i < front.size(); i += step) some.push_back(front[i]);
-    return some;
 }
 
 /// Candidates at these places, in ascending order, become simulated plans.
@@ -211,19 +193,37 @@ void Searcher::simulate_some(const std::vector<std::size_t>& places) {
 void Searcher::expand(const std::vector<int>& branches, const Incumbents* known) {
     const BoundInputs shared = inputs();
     std::vector<BranchYield> yields(branches.size());
-    std::size_t done = 0;
+    const auto all = static_cast<double>(space_.branches.size());
     parallel_for(threads_, branches.size(), [&](std::size_t i, int) {
         check_stop(stop_);
         yields[i] = BranchBounds(shared).expand(branches[i], known);
-        if (known != nullptr) {
-            std::erase_if(yields[i].candidates,
-                          [&](const Candidate& c) { return known->rule_out(c.step_time, c.memory, c.busy_time); });
-        }
         const std::lock_guard lock(mutex_);
-        ++done;
-        if (done % 64 == 0) report("bounds", static_cast<double>(done) / static_cast<double>(branches.size()));
+        if (++branches_done_ % 64 == 0) report("bounds", static_cast<double>(branches_done_) / all);
     });
     for (BranchYield& yield : yields) take(std::move(yield));
+}
+
+/// Where plans pile up, the best looking ones are simulated in between: the rest is then held against them too.
+void Searcher::expand_rest(const std::vector<int>& branches) {
+    if (request_.exhaustive) return expand(branches, nullptr);
+    std::size_t allowed = std::max(request_.trim_above, 2 * candidates_.size());
+    for (std::size_t begin = 0; begin < branches.size(); begin += branches_between_trims) {
+        const std::size_t end = std::min(branches.size(), begin + branches_between_trims);
+        const Incumbents known = incumbents_;
+        expand({branches.begin() + static_cast<std::ptrdiff_t>(begin),
+                branches.begin() + static_cast<std::ptrdiff_t>(end)},
+               &known);
+        if (candidates_.size() <= allowed) continue;
+        trim();
+        allowed = std::max(request_.trim_above, 2 * candidates_.size());
+    }
+}
+
+void Searcher::trim() {
+    std::sort(candidates_.begin(), candidates_.end(), comes_first);
+    simulate_some(front_of_bounds(candidates_, first_incumbents));
+    std::erase_if(candidates_,
+                  [this](const Candidate& c) { return incumbents_.rule_out(c.step_time, c.memory, c.busy_time); });
 }
 
 void Searcher::take(BranchYield&& yield) {
@@ -317,12 +317,17 @@ void Searcher::settle(Advance&& plan, CandidateQueue& queue) {
 void Searcher::simulate_candidates() {
     CandidateQueue queue;
     for (const Candidate& candidate : candidates_) queue.push({candidate, bounds_are_tight(space_, candidate.key)});
+    candidates_ = {};
     const auto all = static_cast<double>(queue.size());
     std::vector<std::unique_ptr<KnownCollectives>> known;  // by thread
     known.reserve(static_cast<std::size_t>(threads_));
     for (int i = 0; i < threads_; ++i) known.push_back(std::make_unique<KnownCollectives>(costs_.passes()));
-    while (!queue.empty()) {
+    note_gap(queue);
+    std::int64_t rounds = 0;
+    while (!queue.empty() && !enough()) {
         check_stop(stop_);
+        // With busy times in the objective all that wait are looked at.
+        if (measure_.weights().busy == 0.0 || ++rounds % rounds_between_scans == 0) note_gap(queue);
         const std::vector<QueuedPlan> round = queue.pop_some(simulations_at_a_time, incumbents_);
         std::vector<std::optional<Advance>> advanced(round.size());
         parallel_for(threads_, round.size(), [&](std::size_t i, int thread) {
@@ -332,6 +337,25 @@ void Searcher::simulate_candidates() {
         for (std::optional<Advance>& one : advanced) settle(std::move(*one), queue);
         report("simulation", 1.0 - static_cast<double>(queue.size()) / all);
     }
+    note_gap(queue);
+}
+
+/// By what is not simulated yet.
+void Searcher::note_gap(const CandidateQueue& queue) {
+    least_left_ = queue.empty() ? std::numeric_limits<double>::infinity() : queue.least_value(measure_.weights());
+}
+
+/// As SearchOutcome::gap_ratio.
+std::optional<double> Searcher::gap() const {
+    const std::optional<double> best = incumbents_.best();
+    if (!best || !least_left_) return std::nullopt;
+    return *best > 0.0 ? std::max(0.0, 1.0 - *least_left_ / *best) : 0.0;
+}
+
+bool Searcher::enough() const {
+    if (!incumbents_.best()) return false;
+    const bool simulated = request_.max_simulated > 0 && result_.simulated >= request_.max_simulated;
+    return simulated || gap().value_or(1.0) <= request_.max_gap_ratio;
 }
 
 void Searcher::tell_plans() {
@@ -351,39 +375,23 @@ void Searcher::finish() {
     result_.operation = measure_.operation();
     result_.train_tokens = request_.objective.train_tokens;
     tell_plans();
+    result_.gap_ratio = gap();
     if (result_.plans.empty() && closest_ && !result_.stopped) {
         const SimulatedPlan plan = simulate_plan(space_, closest_->key, stop_);
         result_.closest = found(plan);
         result_.closest_need_gib = static_cast<double>(plan.need) / gibi;
     }
-    result_.elapsed_s = seconds_since(start_);
 }
 
 }  // namespace
 
 SearchOutcome search_once(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
                           const OnImprovement& on_improvement) {
-    return Searcher(request, on_progress, stop, on_improvement).run();
-}
-
-SearchOutcome search(const SearchRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
-                     const OnImprovement& on_improvement) {
-    if (request.top < 1) throw InputError("--top", "", fmt::format("{}: at least 1 plan must be wanted", request.top));
-    SearchOutcome result = search_once(request, on_progress, stop, on_improvement);
-    if (!result.plans.empty() || result.stopped) return result;
-    if (!request.exhaustive) {
-        // What comes closest may be in a branch that was cut.
-        SearchRequest all = request;
-        all.exhaustive = true;
-        result = search_once(all, on_progress, stop);
-    }
-    result.sought_relaxations = !result.stopped && request.relax;
-    if (result.sought_relaxations) result.relaxations = relax(request, result, stop);
-    return result;
+    return Searcher(request, on_progress, stop, on_improvement).run(true);
 }
 
 SearchOutcome bound_plans(const SearchRequest& request, const std::stop_token& stop) {
-    return Searcher(request, {}, stop, {}).bounds_only();
+    return Searcher(request, {}, stop, {}).run(false);
 }
 
 }  // namespace foreshard

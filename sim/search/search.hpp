@@ -55,6 +55,9 @@ struct SearchOutcome {
     std::vector<Relaxation> relaxations;  ///< where none fits
     bool sought_relaxations = false;      ///< they were looked for
     bool stopped = false;                 ///< the search was ended early: the plans are the best so far
+    /// No plan of the space is better than the best one by a larger share of its objective. 0: the search came to its
+    /// end; absent without plans, and where it was stopped before all bounds were known.
+    std::optional<double> gap_ratio;
     /// TP x PP of which no plan can run; empty where the search was stopped before all bounds were known.
     std::vector<InfeasibleCell> infeasible_cells;
     std::vector<Neighbour> neighbours;     ///< of the best plan; empty unless asked for (see neighbours_of_best)
@@ -67,6 +70,7 @@ struct SearchProgress {
     std::int64_t evaluated = 0;
     std::int64_t simulated = 0;
     std::optional<double> best_ms;
+    std::optional<double> gap_ratio = std::nullopt;  ///< as of SearchOutcome
 };
 using OnProgress = std::function<void(const SearchProgress&)>;
 

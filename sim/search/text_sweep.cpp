@@ -106,6 +106,7 @@ void SweepText::counts() {
     std::int64_t evaluated = 0;
     std::int64_t pruned = 0;
     std::int64_t simulated = 0;
+    std::optional<double> widest;
     std::string space;
     for (const SweepPoint& point : result_.points) {
         if (!point.outcome) continue;
@@ -113,9 +114,11 @@ void SweepText::counts() {
         evaluated += point.outcome->evaluated;
         pruned += point.outcome->pruned;
         simulated += point.outcome->simulated;
+        widest = std::max(widest, point.outcome->gap_ratio);
     }
     text_ += fmt::format("{} space, {} sizes: {} plans bounded, {} cut off with their branch, {} simulated\n", space,
                          result_.points.size(), evaluated, pruned, simulated);
+    text_ += gap_text(widest);
 }
 
 void SweepText::curve() {

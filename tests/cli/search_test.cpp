@@ -215,7 +215,7 @@ TEST_F(SearchProgram, TellsOfSweepsWhatItTellsOfSearches) {
     EXPECT_THAT(lines.out, HasSubstr(R"({"gpus":8,"evaluated":)"));
     const nlohmann::json all = nlohmann::json::parse(foreshard::test::read_file(plans_file()));
     EXPECT_EQ(all.at("neighbours").at(0).at("gpus"), all.at("plans").at(0).at("gpus"));
-    const std::string few = std::string(sizes) + "--gpus 4,8 --gbs 16 --schedule 1f1b --top 1 ";
+    const std::string few = std::string(sizes) + "--gpus 4,8 --gbs 16 ";
     EXPECT_THAT(run(few + "--sensitivity").out, AllOf(HasSubstr("why not"), HasSubstr("memory bandwidth     x0.8")));
     EXPECT_THAT(run(few + "--no-explain").out, Not(HasSubstr("why not")));
 }

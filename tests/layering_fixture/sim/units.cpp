@@ -1,4 +1,0 @@
-// Another header before its own.
-#include <string>
-
-#include "sim/units.hpp"
