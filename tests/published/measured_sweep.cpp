@@ -29,8 +29,9 @@ PlanMark mark_of(const Job& job) {
 }
 
 std::string sweep_name(const PublishedRun& run) {
-    return fmt::format("{}: {} layers of {}, sequence {}, {} x {}, batch {}, {}", run.source, run.layers, run.hidden,
-                       run.seq_length, run.gpus, run.gpu, run.global_batch.value_or(0), run.software);
+    return fmt::format("{}: {} layers of {}, sequence {}, {} x {}, batch {}, {}, {}", run.source, run.layers,
+                       run.hidden, run.seq_length, run.gpus, run.gpu, run.global_batch.value_or(0), run.precision,
+                       run.software);
 }
 
 /// What the plan's axes say; the rest is common to the sweep.
