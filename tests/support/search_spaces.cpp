@@ -4,6 +4,8 @@
 #include <map>
 #include <random>
 
+#include "sim/spec/request_text.hpp"
+
 namespace foreshard::test {
 
 namespace {
@@ -72,6 +74,14 @@ BoundedSpace bounded_space(const SearchRequest& request) {
         result.plans.insert(result.plans.end(), yield.candidates.begin(), yield.candidates.end());
     }
     return result;
+}
+
+std::vector<std::string> plans_told(const SearchOutcome& outcome) {
+    std::vector<std::string> lines;
+    for (const FoundPlan& found : outcome.plans) {
+        lines.push_back(request_flags(found.plan) + " " + std::to_string(found.summary.step_time_ms));
+    }
+    return lines;
 }
 
 Job job_of(const Space& space, const PlanKey& key) {

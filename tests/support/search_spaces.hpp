@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/search/branch_bounds.hpp"
@@ -23,6 +24,9 @@ struct BoundedSpace {
     std::vector<Candidate> plans;
 };
 BoundedSpace bounded_space(const SearchRequest& request);
+
+/// Flags and step time of each plan that was found.
+std::vector<std::string> plans_told(const SearchOutcome& outcome);
 
 /// The resolved job of a plan.
 Job job_of(const Space& space, const PlanKey& key);

@@ -9,14 +9,6 @@
 namespace foreshard {
 namespace {
 
-std::vector<std::string> told(const SearchOutcome& result) {
-    std::vector<std::string> lines;
-    for (const FoundPlan& found : result.plans) {
-        lines.push_back(request_flags(found.plan) + " " + std::to_string(found.summary.step_time_ms));
-    }
-    return lines;
-}
-
 class Limited : public testing::TestWithParam<std::uint64_t> {
 protected:
     /// Every third seed by energy, which bounds of the step time alone do not order.
@@ -66,7 +58,7 @@ TEST_P(Limited, StopsWhenTheRestIsNotWorthIt) {
         EXPECT_LE(*part.gap_ratio, most);
         request.threads = 5;
         const SearchOutcome threads = search(request);
-        EXPECT_EQ(told(threads), told(part)) << "threads change nothing";
+        EXPECT_EQ(test::plans_told(threads), test::plans_told(part)) << "threads change nothing";
         EXPECT_EQ(threads.gap_ratio, part.gap_ratio);
     }
     EXPECT_EQ(search(request).plans.front().objective_value, all.plans.front().objective_value);
@@ -77,7 +69,7 @@ TEST_P(Limited, LongListsAreTrimmedWithoutLoss) {
     const SearchOutcome all = search(request);
     request.trim_above = 20;
     const SearchOutcome trimmed = search(request);
-    EXPECT_EQ(told(trimmed), told(all));
+    EXPECT_EQ(test::plans_told(trimmed), test::plans_told(all));
     EXPECT_EQ(trimmed.front, all.front);
     EXPECT_EQ(trimmed.evaluated + trimmed.pruned, all.evaluated + all.pruned);
 }

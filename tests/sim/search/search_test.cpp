@@ -59,14 +59,6 @@ std::vector<Point> front_of(const SearchOutcome& result) {
     return front;
 }
 
-std::vector<std::string> told(const SearchOutcome& result) {
-    std::vector<std::string> lines;
-    for (const FoundPlan& found : result.plans) {
-        lines.push_back(request_flags(found.plan) + " " + std::to_string(found.summary.step_time_ms));
-    }
-    return lines;
-}
-
 class SmallSpace : public testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, SmallSpace, testing::Range(std::uint64_t{1}, std::uint64_t{31}));
 
@@ -88,7 +80,7 @@ TEST_P(SmallSpace, GivesWhatBruteForceGives) {
     EXPECT_EQ(front_of(pruned), all.front);
     request.exhaustive = true;
     const SearchOutcome exhaustive = search(request);
-    EXPECT_EQ(told(exhaustive), told(pruned));
+    EXPECT_EQ(test::plans_told(exhaustive), test::plans_told(pruned));
     EXPECT_EQ(exhaustive.pruned, 0);
     EXPECT_EQ(exhaustive.evaluated, pruned.evaluated + pruned.pruned);
 }
@@ -121,7 +113,7 @@ TEST(Search, DoesNotDependOnThreads) {
         const SearchOutcome one = search(request);
         request.threads = 5;
         const SearchOutcome five = search(request);
-        EXPECT_EQ(told(one), told(five));
+        EXPECT_EQ(test::plans_told(one), test::plans_told(five));
         EXPECT_EQ(std::tie(one.evaluated, one.pruned, one.simulated, one.infeasible, one.front),
                   std::tie(five.evaluated, five.pruned, five.simulated, five.infeasible, five.front));
     }

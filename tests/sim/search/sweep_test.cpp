@@ -18,6 +18,7 @@
 #include "sim/search/text_sweep.hpp"
 #include "sim/spec/request_text.hpp"
 #include "tests/support/schema.hpp"
+#include "tests/support/search_spaces.hpp"
 #include "traces/read_search.hpp"
 
 /// Several sizes in one search.
@@ -75,14 +76,6 @@ SweepRequest tiny_sweep() {
     return request;
 }
 
-std::vector<std::string> plans_told(const SearchOutcome& outcome) {
-    std::vector<std::string> lines;
-    for (const FoundPlan& found : outcome.plans) {
-        lines.push_back(request_flags(found.plan) + " " + std::to_string(found.summary.step_time_ms));
-    }
-    return lines;
-}
-
 /// A sweep is its single searches.
 TEST(Sweep, FindsWhatSingleSearchesFind) {
     const SweepRequest request = tiny_sweep();
@@ -95,7 +88,7 @@ TEST(Sweep, FindsWhatSingleSearchesFind) {
         alone.base.gbs = point.gbs;
         const SearchOutcome outcome = search(alone);
         ASSERT_TRUE(point.feasible()) << point.reason;
-        EXPECT_EQ(plans_told(*point.outcome), plans_told(outcome));
+        EXPECT_EQ(test::plans_told(*point.outcome), test::plans_told(outcome));
         EXPECT_EQ(point.outcome->front, outcome.front);
         EXPECT_EQ(point.outcome->infeasible, outcome.infeasible);
         plans += outcome.plans.size();
