@@ -17,10 +17,6 @@ namespace foreshard {
 
 namespace {
 
-std::string size_words(std::int64_t plans, const char* what) {
-    return fmt::format("{} {} {}", plans, plans == 1 ? "plan" : "plans", what);
-}
-
 /// Why a search found no plan.
 std::string reason_of(const SearchOutcome& outcome) {
     if (outcome.stopped) return "interrupted before a plan was found";
@@ -31,7 +27,8 @@ std::string reason_of(const SearchOutcome& outcome) {
     }
     for (const auto& [fields, plans] : outcome.infeasible) {
         if (fields == "memory") continue;
-        reason += (reason.empty() ? "" : "; ") + size_words(plans, "break a rule on ") + fields;
+        reason += fmt::format("{}{} {} a rule on {}", reason.empty() ? "" : "; ", plans,
+                              plans == 1 ? "plan breaks" : "plans break", fields);
     }
     return reason.empty() ? "the space has no plan of this size" : reason;
 }

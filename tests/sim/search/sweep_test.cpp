@@ -164,7 +164,7 @@ TEST(Sweep, SaysWhyASizeHasNoPlan) {
     request.gpus = {4, 8};
     request.batches = {8};
     const SweepOutcome result = sweep(request);
-    EXPECT_THAT(result.points[0].reason, HasSubstr("break a rule on gpus, dp, tp, pp, cp"));
+    EXPECT_THAT(result.points[0].reason, HasSubstr("a rule on gpus, dp, tp, pp, cp"));
     EXPECT_FALSE(result.points[0].efficiency_ratio.has_value());
     EXPECT_TRUE(result.points[1].feasible());
     EXPECT_EQ(result.points[1].reason, "");
