@@ -8,6 +8,9 @@ namespace foreshard {
 
 namespace {
 
+/// Layers that may be on their way to the host, or back before their turn, while a pass goes on.
+constexpr ByteCount copies_ahead = 4;
+
 int layers_of(const StageKind& kind) {
     return kind.dense + kind.experts + kind.mtp;
 }
@@ -96,7 +99,7 @@ CostTable::Block CostTable::make_block(const OpBlock& block) const {
 /// is rounded by itself, as durations() does.
 class CostTable::StageSum {
 public:
-    explicit StageSum(int offloaded) : leaving_(offloaded) {}
+    explicit StageSum(int offloaded) : offloaded_(offloaded), leaving_(offloaded) {}
 
     void add(const Block& block, int repeat) {
         if (repeat <= 0) return;
@@ -105,11 +108,15 @@ public:
         input_grad_ += block.times.input_grad * repeat;
         weight_grad_ += block.times.weight_grad * repeat;
         contents_.saved += repeat * block.saved;
-        if (block.kind == BlockKind::layer) {
-            const int away = std::min(repeat, leaving_);
+        const int away = block.kind == BlockKind::layer ? std::min(repeat, leaving_) : 0;
+        if (away > 0) {
             away_ += away * block.saved;
+            largest_away_ = std::max(largest_away_, block.saved);
             leaving_ -= away;
         }
+        kept_forward_ += block.times.forward * (repeat - away);
+        kept_backward_ += block.times.backward * (repeat - away);
+        kept_input_grad_ += block.times.input_grad * (repeat - away);
         contents_.largest_working_set = std::max(contents_.largest_working_set, block.working_set);
         contents_.embedding |= block.kind == BlockKind::embedding;
         contents_.head |= block.kind == BlockKind::head;
@@ -121,6 +128,23 @@ public:
                 rounded(weight_grad_, overhead),
                 0,
                 0};
+    }
+    /// Layers leave one after the other, and a pass runs no more than a few ahead of their copies (offload_buffers in
+    /// lowering_offload.cpp, and the two at hand); so they come back. Layers that stay take their time besides.
+    StageCost paced(const StageCost& cost, BytesPerSecond host_link) const {
+        StageCost paced = cost;
+        const ByteCount copied = away_ - copies_ahead * largest_away_;
+        if (copied <= 0) return paced;
+        const Picoseconds copies = to_picoseconds(Bytes(static_cast<double>(copied)) / host_link);
+        const Seconds none{};
+        paced.forward = std::max(cost.forward, rounded(kept_forward_, none) + copies);
+        paced.backward = std::max(cost.backward, rounded(kept_backward_, none) + copies);
+        paced.input_grad = std::max(cost.input_grad, rounded(kept_input_grad_, none) + copies);
+        return paced;
+    }
+    /// Each layer's copy is rounded by half a picosecond at most.
+    Picoseconds copies(BytesPerSecond host_link) const {
+        return std::max(to_picoseconds(Bytes(static_cast<double>(away_)) / host_link) - offloaded_ - 1, Picoseconds{0});
     }
     const PassContents& contents() const { return contents_; }
     ByteCount away() const { return away_; }
@@ -137,8 +161,13 @@ private:
     PassTime input_grad_;
     PassTime weight_grad_;
     PassContents contents_;
-    ByteCount away_ = 0;  ///< saved tensors that may wait on the host
-    int leaving_ = 0;     ///< layers to come whose tensors may leave
+    PassTime kept_forward_;  ///< of blocks whose saved tensors stay
+    PassTime kept_backward_;
+    PassTime kept_input_grad_;
+    ByteCount away_ = 0;          ///< saved tensors that may wait on the host
+    ByteCount largest_away_ = 0;  ///< of a layer
+    int offloaded_ = 0;           ///< layers whose tensors may leave
+    int leaving_ = 0;             ///< those to come
 };
 
 /// Layers of one sort that are all recomputed, or none of them.
@@ -180,6 +209,8 @@ StageFigures CostTable::figures(const StageKind& kind, const Saving& saving, boo
     stage.add(head_, kind.loss ? job_.model.mtp_layers : 0);
     StageFigures figures;
     figures.cost = stage.cost(overhead_);
+    figures.paced = stage.paced(figures.cost, host_link(job_.cluster.device));
+    figures.copies = stage.copies(host_link(job_.cluster.device));
     if (job_.software.structure.counts_buffers) return figures;  // held tensors are counted op by op, not here
     const PassContents& contents = stage.contents();
     job_.plan.recompute = saving.recompute;

@@ -16,6 +16,8 @@ namespace foreshard {
 /// Passes and buffers of a stage for one micro-batch, as estimate() and the buffer plan have them.
 struct StageFigures {
     StageCost cost;          ///< without parameters, which depend on the pipeline
+    StageCost paced;         ///< the same, as long at least as copies to the host and back make its passes
+    Picoseconds copies = 0;  ///< of all that waits on the host, one way; rounded down
     ByteCount saved = 0;     ///< held from forward to backward, without what may wait on the host
     ByteCount forward = 0;   ///< working set of a forward
     ByteCount backward = 0;  ///< of a backward, or of I

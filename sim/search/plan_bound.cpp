@@ -34,8 +34,7 @@ struct StagePasses {
     Picoseconds gradient = 0;  ///< until the input's gradient is there
 };
 
-StagePasses stage_passes(const PlanParts& parts, std::size_t stage) {
-    const StageCost& cost = stage_figures(parts, stage).cost;
+StagePasses stage_passes(const PlanParts& parts, std::size_t stage, const StageCost& cost) {
     Picoseconds slack = 0;
     if (parts.slack > 0) {
         // A stage of few layers has as many parts at most.
@@ -66,15 +65,34 @@ Picoseconds PipelineBounds::hop(const PlanParts& parts, std::size_t stage) const
 void PipelineBounds::compute(const PlanParts& parts) {
     const auto ranks = static_cast<std::size_t>(parts.form->pp);
     passes_ = 0;
-    for (std::vector<Picoseconds>* all : {&head_, &work_, &until_gradient_, &slowest_send_, &gradient_, &ends_}) {
+    for (std::vector<Picoseconds>* all :
+         {&head_, &work_, &until_gradient_, &slowest_send_, &gradient_, &ends_, &copies_}) {
         all->assign(ranks, 0);
     }
     if (parts.form->two_directions()) {
         add_two_directions(parts);
-        return;
+    } else {
+        add_stages(parts);
+        follow_gradients(parts);
     }
-    add_stages(parts);
-    follow_gradients(parts);
+    if (parts.table->offloads()) wait_for_copies(parts);
+}
+
+/// What waits on the host left one layer after the other, the last of it before its backward.
+void PipelineBounds::wait_for_copies(const PlanParts& parts) {
+    const PipelineForm& form = *parts.form;
+    const Picoseconds m = parts.microbatches;
+    const std::size_t ranks = ends_.size();
+    if (form.two_directions()) {
+        for (std::size_t r = 0; r < ranks; ++r) {
+            copies_[r] = m * std::min(stage_figures(parts, r).copies, stage_figures(parts, ranks - 1 - r).copies);
+        }
+    } else {
+        for (std::size_t s = 0; s < form.kind.size(); ++s) {
+            copies_[static_cast<std::size_t>(form.rank[s])] += m * stage_figures(parts, s).copies;
+        }
+    }
+    for (std::size_t r = 0; r < ranks; ++r) ends_[r] = std::max(ends_[r], copies_[r]);
 }
 
 /// Every placement of one direction runs the first p stages on ranks 0 to p - 1, so that a rank's first stage is its
@@ -87,7 +105,9 @@ void PipelineBounds::add_stages(const PlanParts& parts) {
     Picoseconds down = 0;
     for (std::size_t s = 0; s < stages; ++s) {
         const auto r = static_cast<std::size_t>(form.rank[s]);
-        const StagePasses passes = stage_passes(parts, s);
+        const StageFigures& figures = stage_figures(parts, s);
+        const StagePasses passes = stage_passes(parts, s, figures.paced);
+        const StagePasses busy = parts.table->offloads() ? stage_passes(parts, s, figures.cost) : passes;
         const Picoseconds up = s + 1 < stages ? hop(parts, s) : 0;
         const Picoseconds sends = parts.run.blocking ? up + down : 0;
         if (s < head_.size()) {
@@ -95,7 +115,7 @@ void PipelineBounds::add_stages(const PlanParts& parts) {
             gradient_[r] = passes.gradient;
         }
         work_[r] += m * (passes.forward + passes.backward + sends);
-        passes_ += m * (passes.forward + passes.backward);
+        passes_ += m * (busy.forward + busy.backward);
         until_gradient_[r] += m * (passes.forward + passes.gradient + sends);
         slowest_send_[r] = std::max(slowest_send_[r], sends);
         path += passes.forward + up;
@@ -118,11 +138,16 @@ void PipelineBounds::follow_gradients(const PlanParts& parts) {
 void PipelineBounds::add_two_directions(const PlanParts& parts) {
     const std::size_t ranks = ends_.size();
     for (std::size_t r = 0; r < ranks; ++r) {
-        const StagePasses one = stage_passes(parts, r);
-        const StagePasses other = stage_passes(parts, ranks - 1 - r);
-        work_[r] = parts.microbatches * std::min(one.forward + one.backward, other.forward + other.backward);
+        const StageFigures& one = stage_figures(parts, r);
+        const StageFigures& other = stage_figures(parts, ranks - 1 - r);
+        const auto less_work = [&](const StageCost& a, std::size_t of_a, const StageCost& b, std::size_t of_b) {
+            const StagePasses first = stage_passes(parts, of_a, a);
+            const StagePasses second = stage_passes(parts, of_b, b);
+            return parts.microbatches * std::min(first.forward + first.backward, second.forward + second.backward);
+        };
+        work_[r] = less_work(one.paced, r, other.paced, ranks - 1 - r);
         ends_[r] = work_[r];
-        passes_ += work_[r];
+        passes_ += less_work(one.cost, r, other.cost, ranks - 1 - r);
     }
 }
 

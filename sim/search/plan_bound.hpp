@@ -53,6 +53,7 @@ private:
     void add_stages(const PlanParts& parts);
     void add_two_directions(const PlanParts& parts);
     void follow_gradients(const PlanParts& parts);
+    void wait_for_copies(const PlanParts& parts);
     Picoseconds exchange_end(const PlanParts& parts, const FormSync& sync, int sharding, const RankSync& at_first,
                              const RankSync& at_last) const;
     Picoseconds hop(const PlanParts& parts, std::size_t stage) const;
@@ -63,7 +64,8 @@ private:
     std::vector<Picoseconds> slowest_send_;
     std::vector<Picoseconds> gradient_;  ///< of the first p stages
     std::vector<Picoseconds> ends_;
-    Picoseconds passes_ = 0;  ///< of all ranks
+    std::vector<Picoseconds> copies_;  ///< to the host
+    Picoseconds passes_ = 0;           ///< of all ranks
 };
 
 /// Most that a rank is sure to hold at a time: exact for 1F1B, GPipe and one rank where no pass is cut, and for

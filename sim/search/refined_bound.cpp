@@ -58,6 +58,7 @@ private:
     const PassBuffers& buffers(const PassPart& part);
     ByteCount held_in_passes(int rank);
     ByteCount held_in_parts(int rank);
+    bool leaves(std::int32_t stage, std::int32_t unit) const;
 
     const Job& job_;
     const Schedule& schedule_;
@@ -95,7 +96,7 @@ const PassBuffers& ListMemory::buffers(const PassPart& part) {
     for (std::int32_t u = part.first_unit; u < part.first_unit + part.units; ++u) {
         const Unit& unit = units_[stage][static_cast<std::size_t>(u)];
         const OpBlock& block = stages_[stage].blocks[static_cast<std::size_t>(unit.block)];
-        contents.saved += block.saved;
+        if (!leaves(part.stage, u)) contents.saved += block.saved;
         contents.until_weight_grad += kept_until_weight_grad(job_, block);
         contents.largest_working_set = std::max(contents.largest_working_set, block.working_set);
         contents.embedding |= block.kind == BlockKind::embedding;
@@ -104,15 +105,28 @@ const PassBuffers& ListMemory::buffers(const PassPart& part) {
     return known.emplace(pass_buffers(job_, shapes_, contents, part.pass));
 }
 
-/// Backwards may be cut for buckets: then only the ends are looked at, in front of the first part and behind the last.
+/// Of the first layers of every stage, as lowering has it: what they save may be on the host whenever it is looked at.
+bool ListMemory::leaves(std::int32_t stage, std::int32_t unit) const {
+    const StageOps& ops = stages_[static_cast<std::size_t>(stage)];
+    const std::vector<Unit>& units = units_[static_cast<std::size_t>(stage)];
+    const auto is_layer = [&](const Unit& u) {
+        return ops.blocks[static_cast<std::size_t>(u.block)].kind == BlockKind::layer;
+    };
+    const auto at = units.begin() + unit;
+    return is_layer(*at) && std::count_if(units.begin(), at, is_layer) < job_.plan.offload_activation_layers;
+}
+
+/// Passes may be cut, backwards for buckets, all for layers that leave: then only the ends are looked at, in front of
+/// the first part and behind the last.
 ByteCount ListMemory::held_in_passes(int rank) {
     const bool buckets = replicated() && job_.plan.overlap_grad_reduce;
+    const bool copies = job_.plan.offload_activation_layers > 0;
     ByteCount held = 0;
     ByteCount most = 0;
     for (const Action& action : schedule_.actions[static_cast<std::size_t>(rank)]) {
         const auto units = static_cast<std::int32_t>(units_[static_cast<std::size_t>(action.stage)].size());
         const PassBuffers& pass = buffers({action.stage, action.pass, 0, units});
-        const bool cut = buckets && action.pass != Pass::forward;
+        const bool cut = copies || (buckets && action.pass != Pass::forward);
         most = std::max(most, held + (cut ? least_ : pass.acquired + pass.transient));
         held += pass.acquired - pass.released;
         if (!cut) most = std::max(most, held + pass.tail);
@@ -142,6 +156,7 @@ ByteCount ListMemory::held_in_parts(int rank) {
     for (const ShardReduce& reduce : plan.reduces) {
         completed[static_cast<std::size_t>(reduce.item)] += bytes(reduce.stage, reduce.group);
     }
+    const bool copies = job_.plan.offload_activation_layers > 0;
     ByteCount parameters = 0;
     ByteCount held = 0;
     ByteCount most = 0;
@@ -150,7 +165,8 @@ ByteCount ListMemory::held_in_parts(int rank) {
         const Action& action = actions[static_cast<std::size_t>(item.action)];
         const PassBuffers& part = buffers({action.stage, action.pass, item.first_unit, item.units});
         parameters += gathered[i];
-        most = std::max(most, parameters + completed[i] + held + part.acquired + part.transient);
+        const ByteCount working = copies && item.units > 1 ? least_ : part.acquired + part.transient;
+        most = std::max(most, parameters + completed[i] + held + working);
         held += part.acquired - part.released;
     }
     return most;
@@ -159,8 +175,7 @@ ByteCount ListMemory::held_in_parts(int rank) {
 }  // namespace
 
 ByteCount refined_memory(const Job& job, const Schedule& schedule) {
-    const bool elsewhere = job.software.structure.counts_buffers || job.plan.offload_activation_layers > 0 ||
-                           job.plan.offload_optimizer || schedule.vocabulary;
+    const bool elsewhere = job.software.structure.counts_buffers || schedule.vocabulary;
     return elsewhere ? 0 : ListMemory(job, schedule).most();
 }
 
