@@ -50,6 +50,8 @@ private:
         const bool asynchronous = !job_.schedule_file && traits_of(job_.plan.schedule).asynchronous;
         return asynchronous || job_.plan.skew_steps > 1;
     }
+    /// Parameters are gathered under the next step's forwards, which each rank begins behind its own end.
+    bool begins_alone() const { return job_.plan.overlap_param_gather && data_.size > 1; }
     Estimate period() const;
     /// One reduction after the pipeline, one gather after the optimizer: plain DDP, ZeRO-1 and 2.
     bool plain() const {
@@ -221,7 +223,9 @@ Picoseconds StepBound::after_sync(const std::vector<Picoseconds>& ends) const {
         at[last] = std::max(at[last], met);
     }
     Picoseconds step = 0;
-    for (std::size_t r = 0; r < at.size(); ++r) step = std::max(step, finished(r, at[r]));
+    for (std::size_t r = 0; r < at.size(); ++r) {
+        step = std::max(step, finished(r, at[r]) - (begins_alone() ? starts[r] : 0));
+    }
     return step;
 }
 

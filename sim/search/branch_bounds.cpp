@@ -213,7 +213,10 @@ void BranchBounds::judge(PlanParts& parts, const FormSync& sync, PlanKey key, Co
     parts.slack = cut ? Picoseconds{spent_count} : 0;
     if (computed.table != parts.table || computed.slack != parts.slack) pipeline_.compute(parts);
     computed = {parts.table, parts.slack};
-    const Candidate plan{pipeline_.step(parts, sync, key.sharding, job.plan.skew_steps > 1), memory, key,
+    const StepOrder order = job.plan.skew_steps > 1                       ? StepOrder::flowing
+                            : replicated && job.plan.overlap_param_gather ? StepOrder::by_rank
+                                                                          : StepOrder::apart;
+    const Candidate plan{pipeline_.step(parts, sync, key.sharding, order), memory, key,
                          keeps_to_step(job) ? pipeline_.busy_time(parts, sync, key.sharding) : 0};
     if (known_ == nullptr || !known_->rule_out(plan.step_time, memory, plan.busy_time)) {
         yield_.candidates.push_back(plan);

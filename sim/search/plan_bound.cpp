@@ -164,12 +164,12 @@ Picoseconds PipelineBounds::exchange_end(const PlanParts& parts, const FormSync&
     return std::max(from_first, from_last) + sync.embedding;
 }
 
-Picoseconds PipelineBounds::step(const PlanParts& parts, const FormSync& sync, int sharding, bool flows) const {
+Picoseconds PipelineBounds::step(const PlanParts& parts, const FormSync& sync, int sharding, StepOrder order) const {
     const PipelineForm& form = *parts.form;
     const RankSync* ranks = &sync.ranks[static_cast<std::size_t>(sharding) * form.classes.size()];
     const auto of = [&](std::size_t r) -> const RankSync& { return ranks[form.rank_class[r]]; };
     Picoseconds step = 0;
-    if (flows) {
+    if (order == StepOrder::flowing) {
         for (std::size_t r = 0; r < work_.size(); ++r) step = std::max(step, work_[r] + of(r).update);
         return step;
     }
@@ -180,7 +180,9 @@ Picoseconds PipelineBounds::step(const PlanParts& parts, const FormSync& sync, i
         const Picoseconds lane = parts.microbatches * of(r).lane_each + of(r).lane_once;
         Picoseconds at = std::max(ends_[r] + of(r).reduce, lane);
         if (sync.ties_embedding && (r == first || r == last)) at = std::max(at, met);
-        step = std::max(step, at + of(r).finish);
+        // A rank's step begins with its first pass, wherever the others are.
+        const Picoseconds begin = order == StepOrder::by_rank ? head_[r] : 0;
+        step = std::max(step, at + of(r).finish - begin);
     }
     return step;
 }

@@ -24,6 +24,13 @@ struct RunTraits {
 };
 RunTraits run_traits(const Job& job, const PipelineForm& form);
 
+/// How steps follow each other.
+enum class StepOrder : std::uint8_t {
+    apart,    ///< a step ends with its last rank
+    by_rank,  ///< each rank goes on behind its own end: parameters are gathered under the next forwards
+    flowing,  ///< no rank waits for the pipeline to drain
+};
+
 /// Where the work of a plan lies: all that both bounds read.
 struct PlanParts {
     const PipelineForm* form = nullptr;
@@ -42,8 +49,8 @@ public:
     /// Ends of every rank's last pass that no order of actions undercuts: those of earliest_ends(), in O(stages).
     void compute(const PlanParts& parts);
 
-    /// The whole step, for a sharding. @param flows ranks need not wait for each other at the step's end (skew)
-    Picoseconds step(const PlanParts& parts, const FormSync& sync, int sharding, bool flows) const;
+    /// The whole step, for a sharding.
+    Picoseconds step(const PlanParts& parts, const FormSync& sync, int sharding, StepOrder order) const;
 
     /// Time in which a GPU runs passes (with their own collectives), optimizer and host, mean over the ranks, of a step
     /// that nothing crosses.
