@@ -99,6 +99,7 @@ void read_optional(JsonObject& object, ProfileStructure& structure) {
     structure.zero_group_in_node = object.optional<bool>("zero_group_in_node").value_or(false);
     structure.counts_buffers = object.optional<bool>("counts_buffers").value_or(false);
     structure.overlap_p2p_chunked = object.optional<bool>("overlap_p2p_chunked").value_or(false);
+    structure.fp32_products_in_tf32 = object.optional<bool>("fp32_products_in_tf32").value_or(false);
 }
 
 ProfileStructure read_structure(JsonObject object) {
@@ -201,6 +202,7 @@ OrderedJson to_json(const ProfileStructure& structure) {
     out["zero_group_in_node"] = structure.zero_group_in_node;
     if (structure.counts_buffers) out["counts_buffers"] = true;
     if (structure.overlap_p2p_chunked) out["overlap_p2p_chunked"] = true;
+    if (structure.fp32_products_in_tf32) out["fp32_products_in_tf32"] = true;
     return out;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/error.hpp"
+#include "sim/prefixes.hpp"
 #include "sim/spec/calibration.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/job_request.hpp"
@@ -33,6 +34,7 @@ public:
         settle_recompute();
         settle_data_parallel(request_, job_);
         settle_precision();
+        take_tf32();
         apply_calibration(job_);
         settle_rest();
         refuse_out_of_range(job_);
@@ -312,6 +314,17 @@ private:
             break;
         }
         assume("precision", to_string(job_.plan.precision), why);
+    }
+
+    /// Of all jobs with the profile, whatever they run in: what compares formats reads the same peaks.
+    void take_tf32() {
+        auto& peaks = job_.cluster.device.peak;
+        const auto& tf32 = peaks[static_cast<std::size_t>(Precision::tf32)];
+        if (!job_.software.structure.fp32_products_in_tf32 || !tf32) return;
+        peaks[static_cast<std::size_t>(Precision::fp32)] = tf32;
+        if (job_.plan.precision != Precision::fp32) return;
+        job_.assumptions.push_back(fmt::format("fp32: products run in TF32 ({:.4g} TFLOP/s), as profile {} has it",
+                                               tf32->value / tera, job_.software.id));
     }
 
     void settle_rest() {

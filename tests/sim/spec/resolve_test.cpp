@@ -97,6 +97,30 @@ TEST(Resolve, DegreesThatDoNotDivideAreLeftToCheck) {
     EXPECT_THAT(check(job), Contains(::testing::Field(&BrokenRule::rule, HasSubstr("8 GPUs"))));
 }
 
+/// Transformer Engine multiplies fp32 tensors in TF32, where there is TF32; others do not.
+TEST(Resolve, ProductsOfFp32RunInTf32WithTransformerEngine) {
+    const auto resolved = [](const char* cluster, const char* software) {
+        JobRequest request = llama();
+        request.cluster = cluster;
+        request.software = software;
+        request.precision = "fp32";
+        return resolve(request);
+    };
+    const auto peak = [](const Job& job, Precision precision) {
+        const auto& known = job.cluster.device.peak[static_cast<std::size_t>(precision)];
+        return known ? known->value : 0.0;
+    };
+    const Job engine = resolved("dgx-h100", "megatron-core-te");
+    EXPECT_EQ(engine.plan.precision, Precision::fp32);
+    EXPECT_EQ(peak(engine, Precision::fp32), peak(engine, Precision::tf32));
+    EXPECT_THAT(engine.assumptions, Contains(HasSubstr("fp32: products run in TF32 (494.5 TFLOP/s)")));
+    const Job torch = resolved("dgx-h100", "torchtitan");
+    EXPECT_LT(peak(torch, Precision::fp32), 0.2 * peak(torch, Precision::tf32));
+    const Job volta = resolved("dgx-1-v100", "megatron-core-te");
+    EXPECT_EQ(peak(volta, Precision::tf32), 0.0);
+    EXPECT_THAT(volta.assumptions, Not(Contains(HasSubstr("TF32"))));
+}
+
 TEST(Resolve, ScheduleFollowsFromRanksAndChunks) {
     JobRequest request = llama();
     EXPECT_EQ(resolve(request).plan.schedule, ScheduleKind::none);
