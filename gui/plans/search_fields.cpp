@@ -15,7 +15,6 @@ namespace {
 
 /// Fields of a plan that are about its axes, in other words or in detail: they mean nothing to another plan.
 constexpr std::array freed_details = {"layout",
-                                      "balance",
                                       "decoder_first_pipeline_num_layers",
                                       "decoder_last_pipeline_num_layers",
                                       "account_for_embedding_in_pipeline_split",
@@ -58,6 +57,7 @@ std::vector<FieldGroup> makeGroups() {
                    axisField("ep", "EP"),
                    axisField("etp", "Expert TP"),
                    axisField("vpp", "Chunks"),
+                   axisField("balance", "Balance layers"),
                    axisField("mbs", "Micro-batch"),
                    axisField("sp", "Sequence parallel"),
                    axisField("zero", "ZeRO stage"),

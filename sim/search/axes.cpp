@@ -167,6 +167,16 @@ std::vector<std::optional<bool>> SearchAxes::switches_or(const std::string& axis
     return {std::nullopt};
 }
 
+bool SearchAxes::even_splits() const {
+    const std::vector<bool> values = switches("balance").value_or(std::vector<bool>{false});
+    return std::find(values.begin(), values.end(), false) != values.end();
+}
+
+bool SearchAxes::balanced_splits() const {
+    const std::vector<bool> values = switches("balance").value_or(std::vector<bool>{true});
+    return std::find(values.begin(), values.end(), true) != values.end();
+}
+
 /// With one rank there is nothing to divide; only what sequence parallelism exchanges runs under GEMMs.
 std::vector<SequenceParallel> SearchAxes::sequence_parallel(int tp) const {
     const std::optional<std::vector<bool>> divided = switches("sp");
@@ -260,6 +270,7 @@ void SearchAxes::check_texts() const {
     schedules();
     shardings();
     sequence_parallel(2);
+    switches("balance");
     recomputations(true);
     recompute_methods();
     for (const std::string& word : words("precision", {})) parse_precision_option(word);

@@ -30,6 +30,9 @@ public:
     std::vector<std::int64_t> micro_batches(std::int64_t per_replica) const;
     std::vector<SequenceParallel> sequence_parallel(int tp) const;
     std::vector<ScheduleKind> schedules() const;
+    /// Stages may hold as many layers each as can be; by the load of their ranks.
+    bool even_splits() const;
+    bool balanced_splits() const;
     std::vector<Sharding> shardings() const;
     /// The job's own precision, and in the full space all below 16 bits that the device has.
     std::vector<Precision> precisions(const Job& job) const;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/plan/schedule.hpp"
+#include "sim/search/balanced_splits.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
 namespace foreshard {
@@ -40,7 +41,16 @@ public:
 private:
     std::vector<int> chunk_counts(const ScheduleTraits& traits) const;
     bool divides(int stages) const { return layers_ % stages == 0 || (layers_ + 2) % stages == 0; }
+    /// Layers of stages, and how the plan says it.
+    struct Split {
+        std::vector<int> counts;  ///< empty: some stage would have none
+        std::string layout;
+        bool ends_in_split = false;
+    };
     void add(ScheduleKind kind, int chunks);
+    void add(PipelineForm form, const Split& split);
+    Split even_split(int stages) const;
+    std::vector<std::vector<int>> balanced_splits(const PipelineForm& form, int stages);
     void place(PipelineForm& form);
     void add_savings(PipelineForm& form, const std::vector<StageContents>& layout);
     int kind_of(const StageContents& contents);
@@ -50,6 +60,7 @@ private:
     int pp_;
     int layers_;
     Space& space_;
+    std::vector<EndLoads> loads_;  ///< computed when first asked for
 };
 
 std::vector<int> FormMaker::chunk_counts(const ScheduleTraits& traits) const {
@@ -96,12 +107,45 @@ void FormMaker::add(ScheduleKind kind, int chunks) {
     form.placement = placement_of(plan);
     const int stages = form.two_directions() ? pp_ : pp_ * chunks;
     if (layers_ < stages) return;
-    if (layers_ % stages != 0) {
-        const std::vector<int> counts = split_with_ends(layers_, stages);
-        if (counts.empty()) return;
-        form.ends_in_split = (layers_ + 2) % stages == 0;
-        if (!form.ends_in_split) form.layout = fmt::format("{}", fmt::join(counts, ","));
+    std::vector<Split> splits = {even_split(stages)};
+    for (const std::vector<int>& counts : balanced_splits(form, stages)) {
+        const bool known =
+            std::any_of(splits.begin(), splits.end(), [&](const Split& s) { return s.counts == counts; });
+        if (!known) splits.push_back({counts, fmt::format("{}", fmt::join(counts, ",")), false});
     }
+    // Where nothing is to be gained by balance, the even split is the balanced one.
+    if (!axes_.even_splits() && splits.size() > 1) splits.erase(splits.begin());
+    for (const Split& split : splits) {
+        if (!split.counts.empty()) add(form, split);
+    }
+}
+
+/// Layers that do not divide by the stages make room for embedding and loss.
+FormMaker::Split FormMaker::even_split(int stages) const {
+    if (layers_ % stages == 0) return {std::vector<int>(static_cast<std::size_t>(stages), layers_ / stages), "", false};
+    std::vector<int> counts = split_with_ends(layers_, stages);
+    const bool ends_in_split = (layers_ + 2) % stages == 0;
+    const std::string layout = ends_in_split ? "" : fmt::format("{}", fmt::join(counts, ","));
+    return {std::move(counts), layout, ends_in_split};
+}
+
+/// For layers that are kept and for recomputed ones, beside which the ends weigh less.
+std::vector<std::vector<int>> FormMaker::balanced_splits(const PipelineForm& form, int stages) {
+    if (pp_ == 1 || form.two_directions() || !axes_.balanced_splits()) return {};
+    if (loads_.empty()) loads_ = {end_loads(job_, Recompute::none), end_loads(job_, Recompute::full)};
+    const std::vector<int> ranks = stage_ranks(form.placement, pp_, stages);
+    std::vector<std::vector<int>> splits;
+    for (const EndLoads& loads : loads_) {
+        for (const LayersLeft left : {LayersLeft::early, LayersLeft::late}) {
+            splits.push_back(split_by_load(layers_, ranks, loads, left));
+        }
+    }
+    return splits;
+}
+
+void FormMaker::add(PipelineForm form, const Split& split) {
+    form.layout = split.layout;
+    form.ends_in_split = split.ends_in_split;
     Job job = job_;
     job.plan.pp = pp_;
     set_layout(form, job.plan);

@@ -72,6 +72,7 @@ private:
     void add_micro_batches();
     void add_chunks();
     void add_schedules();
+    void add_splits();
     void add_shardings(bool of_other_kinds);
     void add_words(const std::string& axis, const std::vector<std::string>& words);
     void add_sequence_parallel(const std::string& axis);
@@ -84,6 +85,9 @@ private:
     bool add(const std::string& axis, const Change& change);
     bool follow(JobRequest& plan) const;
     bool take_form(JobRequest& plan, const std::function<bool(const PipelineForm&)>& wanted);
+    bool is_best_pipeline(const PipelineForm& form) const {
+        return to_string(form.schedule) == *best_.schedule && form.vpp == *best_.vpp;
+    }
     const std::vector<PipelineForm>& forms_of(int pp);
     std::vector<Saving> form_savings(int pp);
     int gpus() const { return *base_.gpus; }
@@ -107,7 +111,7 @@ const std::vector<PipelineForm>& NeighbourMaker::forms_of(int pp) {
 std::vector<Saving> NeighbourMaker::form_savings(int pp) {
     std::vector<Saving> own;
     for (const PipelineForm& form : forms_of(pp)) {
-        if (to_string(form.schedule) != *best_.schedule || form.vpp != *best_.vpp) continue;
+        if (!is_best_pipeline(form) || form.layout != best_.layout.value_or("")) continue;
         for (const int saving : form.savings) {
             own.push_back(forms_.at(pp).savings[static_cast<std::size_t>(saving)]);
         }
@@ -121,7 +125,8 @@ std::vector<Saving> NeighbourMaker::form_savings(int pp) {
 bool NeighbourMaker::take_form(JobRequest& plan, const std::function<bool(const PipelineForm&)>& wanted) {
     const PipelineForm* nearest = nullptr;
     const auto distance = [&](const PipelineForm& form) {
-        return std::tuple(to_string(form.schedule) != *best_.schedule, std::abs(form.vpp - *best_.vpp));
+        return std::tuple(to_string(form.schedule) != *best_.schedule, std::abs(form.vpp - *best_.vpp),
+                          form.layout.empty() == best_.layout.has_value());
     };
     for (const PipelineForm& form : forms_of(*plan.pp)) {
         if (wanted(form) && (nearest == nullptr || distance(form) < distance(*nearest))) nearest = &form;
@@ -233,6 +238,23 @@ void NeighbourMaker::add_schedules() {
     }
 }
 
+/// Other layers of the same stages.
+void NeighbourMaker::add_splits() {
+    for (const PipelineForm& form : forms_of(*best_.pp)) {
+        if (!is_best_pipeline(form) || form.layout == best_.layout.value_or("")) continue;
+        const std::size_t before = made_.size();
+        add("layout", [&](JobRequest& plan) {
+            set_form(form, plan);
+            return true;
+        });
+        if (made_.size() == before) continue;
+        PlanChange& change = made_.back().change;
+        if (change.name.empty()) change = {"layout", "", ""};
+        if (change.from.empty()) change.from = "even";
+        if (change.to.empty()) change.to = "even";
+    }
+}
+
 /// ZeRO stages of the same data parallelism one up and down, or the nearest stage of every other kind.
 void NeighbourMaker::add_shardings(bool of_other_kinds) {
     std::map<std::string, std::vector<int>> stages;
@@ -340,6 +362,7 @@ void NeighbourMaker::add_axis(const std::string& axis) {
     if (axis == "mbs") return add_micro_batches();
     if (axis == "vpp") return add_chunks();
     if (axis == "schedule") return add_schedules();
+    if (axis == "balance") return add_splits();
     if (axis == "zero") return add_shardings(false);
     if (axis == "data_parallel") return add_shardings(true);
     if (axis == "sp" || axis == "tp_comm_overlap") return add_sequence_parallel(axis);

@@ -19,11 +19,10 @@ struct UnsearchedOption {
 constexpr const char* chooses_layout = "the search chooses the layers of every stage";
 constexpr const char* later = "search without it, then simulate the plan that was found with it";
 
-constexpr std::array<UnsearchedOption, 19> unsearched_options = {{
+constexpr std::array<UnsearchedOption, 18> unsearched_options = {{
     {"stage_times", "given pass times belong to one plan"},
     {"schedule_file", "a file of actions belongs to one plan"},
     {"layout", chooses_layout},
-    {"balance", chooses_layout},
     {"decoder_first_pipeline_num_layers", chooses_layout},
     {"decoder_last_pipeline_num_layers", chooses_layout},
     {"account_for_embedding_in_pipeline_split", chooses_layout},
@@ -56,6 +55,8 @@ const std::vector<SearchAxis>& search_axes() {
         {"pp", "Pipeline ranks (default all divisors)"},
         {"dp", "Data-parallel sizes (default what the others leave)"},
         {"vpp", "Model chunks a pipeline rank (default what layers and schedule admit)"},
+        {"balance",
+         "Layers of stages by what the ends add to their ranks (on), or as even as can be (off) (default both)"},
         {"mbs", "Sequences a micro-batch (default all divisors up to 64)"},
         {"schedule", "Pipeline schedules (default 1f1b, interleaved-1f1b and zb-v; full: all that keep the numerics)"},
         {"recompute",

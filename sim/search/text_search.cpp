@@ -122,7 +122,7 @@ std::string search_text(const SearchOutcome& result, int top) {
                 search_header(table);
         for (const std::size_t i : front) text += search_row(i + 1, result.plans[i], table);
         text +=
-            "\n  s: sequence parallel; cp/ep; u: embedding and loss count as layers; peak is allocated\n"
+            "\n  s: sequence parallel; cp/ep; u: uneven stages; peak is allocated\n"
             "  block n: n layers of every stage are recomputed; groups n: all, n at a time\n";
         text += table.figures.note(result.operation);
     }

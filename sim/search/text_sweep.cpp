@@ -28,6 +28,7 @@ std::string plan_words(const JobRequest& plan) {
     words += fmt::format(" mbs{}", plan.mbs.value_or(1));
     if (plan.pp.value_or(1) > 1) words += " " + plan.schedule.value_or("");
     if (plan.vpp.value_or(1) > 1) words += fmt::format(" x{}", *plan.vpp);
+    if (plan.layout || plan.account_for_loss_in_pipeline_split.value_or(false)) words += " uneven";
     if (plan.recompute.value_or("none") != "none") words += " " + recompute_words(plan);
     const std::string kind = plan.data_parallel.value_or("ddp");
     if (kind != "ddp") words += " " + kind;

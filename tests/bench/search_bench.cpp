@@ -51,7 +51,8 @@ SearchRequest calculons_space(std::int64_t gbs, bool overlap) {
                            {"schedule", "none,1f1b,interleaved-1f1b"},
                            {"recompute", "none,selective,full"},
                            {"zero", "0,1"},
-                           {"sp", "on,off"}};
+                           {"sp", "on,off"},
+                           {"balance", "off"}};
     return request;
 }
 

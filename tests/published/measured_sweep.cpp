@@ -71,6 +71,7 @@ SearchRequest search_over(const std::vector<PublishedRun>& runs) {
     SearchRequest request;
     bool reduces_under = false;
     bool gathers_under = false;
+    request.constraints["balance"] = "off";  // published plans name their layers or have even ones
     for (const PublishedRun& run : runs) {
         const JobRequest row = request_of(run).request;
         const Job job = resolve(row);
