@@ -96,7 +96,10 @@ void drawCell(QPainter& painter, const QRectF& box, const HeatCell& cell, const 
     const QFontMetrics metrics = metricsOf(painter, painter.font());
     QString text = cell.best ? figureText(cell.speed) : cell.hatched() ? QString("none fits") : QString("-");
     const std::optional<double> mfu = cell.best ? scene.search->plans[*cell.best].figure("mfu_ratio") : std::nullopt;
-    if (mfu && box.height() > 2 * metrics.lineSpacing()) text += "\nMFU " + percentText(*mfu);
+    if (mfu && box.height() > 2 * metrics.lineSpacing()) {
+        const QString named = "MFU " + percentText(*mfu);
+        text += "\n" + (metrics.horizontalAdvance(named) < box.width() ? named : percentText(*mfu));
+    }
     if (cell.hatched()) {
         const double width = metrics.horizontalAdvance(text) + 6.0;
         painter.fillRect(

@@ -145,7 +145,9 @@ void drawBatches(QPainter& painter, const ScalingPlot& plot, const std::vector<S
     painter.setPen(theme.text);
     for (const ScalingLine* line : order) {
         top = std::max(top, height(line) - lineHeight / 2.0);
-        const double x = plot.at(line->points.back()).x() + 9;
+        const double beside = plot.at(line->points.back()).x() + 9;
+        const double width = metricsOf(painter, painter.font()).horizontalAdvance(batchText(*line));
+        const double x = beside + width < plot.box.right() ? beside : plot.box.right() + 5;
         painter.drawText(QRectF(x, top, 400, lineHeight), Qt::AlignLeft | Qt::AlignVCenter, batchText(*line));
         top += lineHeight;
     }

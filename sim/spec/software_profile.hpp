@@ -35,8 +35,8 @@ struct ProfileStructure {
     int gradient_partition_bytes = 0;  ///< copy of the rank's shard where the optimizer is sharded
     Precision default_precision = Precision::bf16;
     bool fp32_products_in_tf32 = false;  ///< where the device has TF32
-    bool overlap_p2p = true;           ///< false: the sender's compute stream waits for the transfer
-    bool overlap_p2p_chunked = false;  ///< interleaved schedules overlap all the same (Megatron-LM since 2023)
+    bool overlap_p2p = true;             ///< false: the sender's compute stream waits for the transfer
+    bool overlap_p2p_chunked = false;    ///< interleaved schedules overlap all the same (Megatron-LM since 2023)
     bool scatter_gather_p2p = true;
     double sp_extra_all_gather_ratio = 0.0;  ///< backward re-gathers of sequence parallelism, exposed share of 2 AG
     bool fp32_cross_entropy = true;
