@@ -44,16 +44,14 @@ EndLoads end_loads(const Job& job, Recompute recompute) {
     return {std::max(embedded / layer - 1.0, 0.0), std::max(with_loss / layer - 1.0, 0.0)};
 }
 
-std::vector<int> split_by_load(int layers, const std::vector<int>& stage_rank, const EndLoads& loads, LayersLeft left) {
+std::vector<int> split_by_load(int layers, const std::vector<int>& stage_rank, const EndLoads& loads) {
     std::vector<int> counts(stage_rank.size(), 1);
     std::vector<double> load(static_cast<std::size_t>(*std::max_element(stage_rank.begin(), stage_rank.end())) + 1);
     for (const int rank : stage_rank) load[static_cast<std::size_t>(rank)] += 1.0;
     load[static_cast<std::size_t>(stage_rank.front())] += loads.embedding;
     load[static_cast<std::size_t>(stage_rank.back())] += loads.loss;
     for (auto more = layers - static_cast<int>(counts.size()); more > 0; --more) {
-        const auto first = std::min_element(load.begin(), load.end());
-        const auto last = std::prev(std::min_element(load.rbegin(), load.rend()).base());
-        const auto idlest = left == LayersLeft::early ? first : last;
+        const auto idlest = std::min_element(load.begin(), load.end());
         const auto rank = static_cast<int>(idlest - load.begin());
         int* smallest = nullptr;
         for (std::size_t s = 0; s < counts.size(); ++s) {

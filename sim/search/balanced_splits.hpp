@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "sim/spec/job.hpp"
@@ -18,12 +17,9 @@ struct EndLoads {
 /// @param recompute of the layers
 EndLoads end_loads(const Job& job, Recompute recompute);
 
-/// Which of several ranks with as much to do takes a layer more: early ones hold more micro-batches, behind late ones
-/// the pipeline drains more slowly.
-enum class LayersLeft : std::uint8_t { early, late };
-
-/// The busiest rank has as little to do as can be, every stage at least one layer. Precondition: layers >= stages.
-/// @param stage_rank rank of every stage
-std::vector<int> split_by_load(int layers, const std::vector<int>& stage_rank, const EndLoads& loads, LayersLeft left);
+/// The busiest rank has as little to do as can be, every stage at least one layer; what is left over goes to early
+/// ranks, behind which the pipeline drains faster. Precondition: layers >= stages. @param stage_rank rank of every
+/// stage
+std::vector<int> split_by_load(int layers, const std::vector<int>& stage_rank, const EndLoads& loads);
 
 }  // namespace foreshard

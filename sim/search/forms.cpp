@@ -135,11 +135,7 @@ std::vector<std::vector<int>> FormMaker::balanced_splits(const PipelineForm& for
     if (loads_.empty()) loads_ = {end_loads(job_, Recompute::none), end_loads(job_, Recompute::full)};
     const std::vector<int> ranks = stage_ranks(form.placement, pp_, stages);
     std::vector<std::vector<int>> splits;
-    for (const EndLoads& loads : loads_) {
-        for (const LayersLeft left : {LayersLeft::early, LayersLeft::late}) {
-            splits.push_back(split_by_load(layers_, ranks, loads, left));
-        }
-    }
+    for (const EndLoads& loads : loads_) splits.push_back(split_by_load(layers_, ranks, loads));
     return splits;
 }
 

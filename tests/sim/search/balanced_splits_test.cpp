@@ -49,15 +49,12 @@ TEST(SplitByLoad, IsAsEvenAsAnySplit) {
         const EndLoads loads{0.1 * static_cast<double>(dice() % 10), 0.1 * static_cast<double>(dice() % 60)};
         std::vector<int> any(ranks.size(), 1);
         const double least = least_busiest(any, 0, layers, ranks, loads);
-        for (const LayersLeft left : {LayersLeft::early, LayersLeft::late}) {
-            const std::vector<int> counts = split_by_load(layers, ranks, loads, left);
-            EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0), layers);
-            EXPECT_GE(*std::min_element(counts.begin(), counts.end()), 1);
-            EXPECT_DOUBLE_EQ(busiest(counts, ranks, loads), least);
-        }
+        const std::vector<int> counts = split_by_load(layers, ranks, loads);
+        EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0), layers);
+        EXPECT_GE(*std::min_element(counts.begin(), counts.end()), 1);
+        EXPECT_DOUBLE_EQ(busiest(counts, ranks, loads), least);
     }
-    EXPECT_EQ(split_by_load(10, {0, 1, 2, 3}, {}, LayersLeft::early), (std::vector<int>{3, 3, 2, 2}));
-    EXPECT_EQ(split_by_load(10, {0, 1, 2, 3}, {}, LayersLeft::late), (std::vector<int>{2, 2, 3, 3}));
+    EXPECT_EQ(split_by_load(10, {0, 1, 2, 3}, {}), (std::vector<int>{3, 3, 2, 2}));
 }
 
 /// 128 k words weigh as much as a few layers of an 8B model, and less beside layers that run their forward again.
