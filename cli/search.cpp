@@ -3,19 +3,18 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include "cli/found_plans.hpp"
 #include "cli/messages.hpp"
 #include "cli/output.hpp"
+#include "cli/progress_line.hpp"
 #include "sim/error.hpp"
-#include "sim/result/text_format.hpp"
 #include "sim/search/json_search.hpp"
 #include "sim/search/json_sweep.hpp"
 #include "sim/search/number_set.hpp"
@@ -119,47 +118,6 @@ private:
     void (*before_)(int) = nullptr;
     std::stop_source source_;
     std::jthread watcher_;
-};
-
-/// One line that is written again and again, on terminals only.
-class ProgressLine {
-public:
-    void show(const SearchProgress& progress) {
-        const auto now = std::chrono::steady_clock::now();
-        if (!terminal_ || now - last_ < std::chrono::milliseconds(100)) return;
-        last_ = now;
-        if (progress.phase != phase_) {
-            phase_ = progress.phase;
-            phase_start_ = now;
-        }
-        const double elapsed = std::chrono::duration<double>(now - phase_start_).count();
-        std::string line = fmt::format("{} {:.0f} %", phase_, 100.0 * progress.done_ratio);
-        if (progress.done_ratio > 0.02) {
-            // Bounds get better while a search runs; sizes of a sweep take unlike times.
-            line += fmt::format(", {:.0f} s to go{}", elapsed / progress.done_ratio - elapsed,
-                                phase_ == "sweep" ? "" : " at most");
-        }
-        line += fmt::format(", {} bounded, {} simulated", progress.evaluated, progress.simulated);
-        if (progress.best_ms) line += ", best " + milliseconds(*progress.best_ms);
-        if (progress.gap_ratio)
-            line += fmt::format(" (at most {:.2f} % from the best there is)", 100.0 * *progress.gap_ratio);
-        fmt::print(stderr, "\r\x1b[K{}", line);
-        std::fflush(stderr);
-        shown_ = true;
-    }
-    ProgressLine() = default;
-    ProgressLine(const ProgressLine&) = delete;
-    ProgressLine& operator=(const ProgressLine&) = delete;
-    ~ProgressLine() {
-        if (shown_) fmt::print(stderr, "\r\x1b[K");
-    }
-
-private:
-    bool terminal_ = isatty(STDERR_FILENO) == 1;
-    bool shown_ = false;
-    std::string phase_;
-    std::chrono::steady_clock::time_point last_;
-    std::chrono::steady_clock::time_point phase_start_;
 };
 
 bool is_axis(const std::string& name) {
@@ -371,7 +329,7 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
         ->check(CLI::Range(0.0, 100.0));
     command
         .add_option("--max-simulated", options.max_simulated,
-                    "Simulate no more plans than this, and tell how much better the rest could be")
+                    "Stop once about so many plans were simulated, and tell how much better the rest could be")
         ->group("Search")
         ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
     command.add_flag("--exhaustive", options.exhaustive, "Bound every plan: cut no branches")->group("Search");

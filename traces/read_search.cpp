@@ -47,6 +47,8 @@ public:
         result_.threads = root_.optional<int>("threads", Range::not_negative).value_or(0);
         result_.estimate_elapsed_s = root_.optional<double>("estimate_elapsed_s", Range::not_negative);
         result_.elapsed_s = root_.optional<double>("elapsed_s", Range::not_negative);
+        result_.complete = root_.optional<bool>("complete").value_or(true);
+        result_.gap_ratio = root_.optional<double>("gap_ratio", Range::ratio);
         if (root_.has("job")) base_ = read_job_request(as_job(root_.at("job")), name_ + " /job");
         for (const JsonObject& plan : root_.objects("plans")) add_plan(plan, result_.plans.size());
         read_infeasible();

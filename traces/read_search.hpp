@@ -51,6 +51,8 @@ struct ReadSearch {
     int threads = 0;
     std::optional<double> estimate_elapsed_s;
     std::optional<double> elapsed_s;
+    bool complete = true;                            ///< all that could be among the best or on the front was simulated
+    std::optional<double> gap_ratio;                 ///< no plan is better than the best one by a larger share
     std::vector<SearchPlan> plans;                   ///< best first, then those that are listed as infeasible
     std::map<std::string, std::int64_t> infeasible;  ///< reason: how many plans
     std::vector<RefusedDegrees> refused;             ///< with the commonest reason first

@@ -5,6 +5,7 @@
 
 #include "gui/charts/draw.hpp"
 #include "gui/plans/plan_table.hpp"
+#include "gui/plans/speed_axis.hpp"
 #include "sim/prefixes.hpp"
 
 namespace foreshard::gui {
@@ -61,8 +62,7 @@ std::vector<Place> insidePlaces(const PlansScene& scene) {
 Plot plotOf(const QPaintDevice& device, const QRect& area, const PlansScene& scene) {
     const QFontMetrics metrics = metricsOf(device, viewFont(0.9));
     Plot plot;
-    plot.box = QRectF(area).adjusted(metrics.horizontalAdvance("000000") + metrics.lineSpacing() + chart_margin,
-                                     3 * metrics.lineSpacing(), -2 * chart_margin,
+    plot.box = QRectF(area).adjusted(speedAxisWidth(metrics), 3 * metrics.lineSpacing(), -2 * chart_margin,
                                      -2.5 * metrics.lineSpacing() - chart_margin);
     double least = 1e300;
     double most = 0.0;
@@ -80,9 +80,8 @@ Plot plotOf(const QPaintDevice& device, const QRect& area, const PlansScene& sce
 }
 
 void drawAxes(QPainter& painter, const Plot& plot, const Theme& theme) {
-    painter.setFont(viewFont(0.9));
-    const QFontMetrics metrics = metricsOf(painter, painter.font());
-    const int line = metrics.lineSpacing();
+    drawSpeedAxis(painter, plot.box, plot.leastSpeed, plot.mostSpeed, "tokens/s", theme);
+    const int line = metricsOf(painter, painter.font()).lineSpacing();
     for (const double tick :
          niceTicks(0.0, plot.mostMemory / gibi, std::max(2, static_cast<int>(plot.box.width() / 70)))) {
         const double x = plot.at(tick * gibi, plot.leastSpeed).x();
@@ -91,24 +90,9 @@ void drawAxes(QPainter& painter, const Plot& plot, const Theme& theme) {
         painter.setPen(theme.faintText);
         painter.drawText(QRectF(x - 40, plot.box.bottom() + 2, 80, line), Qt::AlignHCenter, QString::number(tick));
     }
-    for (const double tick :
-         niceTicks(plot.leastSpeed, plot.mostSpeed, std::max(2, static_cast<int>(plot.box.height() / 40)))) {
-        const double y = plot.at(0.0, tick).y();
-        painter.setPen(theme.grid);
-        painter.drawLine(QPointF(plot.box.left(), y), QPointF(plot.box.right(), y));
-        painter.setPen(theme.faintText);
-        painter.drawText(QRectF(plot.box.left() - 84, y - line / 2.0, 80, line), Qt::AlignRight | Qt::AlignVCenter,
-                         figureText(tick));
-    }
     painter.setPen(theme.text);
     painter.drawText(QRectF(plot.box.left(), plot.box.bottom() + 2 + line, plot.box.width(), line), Qt::AlignRight,
                      "peak memory allocated, GiB");
-    painter.save();
-    painter.translate(plot.box.left() - metrics.horizontalAdvance("000000") - line - chart_margin / 2.0,
-                      plot.box.bottom());
-    painter.rotate(-90);
-    painter.drawText(QRectF(0, 0, plot.box.height(), line), Qt::AlignRight, "tokens/s");
-    painter.restore();
 }
 
 void drawCapacity(QPainter& painter, const Plot& plot, double capacity, const Theme& theme) {

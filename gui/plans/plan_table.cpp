@@ -175,7 +175,9 @@ QString searchSentence(const ReadSearch& search) {
     }
     text += parts.join(", ");
     const std::optional<double> speed = search.plans.front().figure("tokens_per_s");
-    return speed ? text + QString(" with %1 tokens/s").arg(figureText(*speed)) : text;
+    if (speed) text += QString(" with %1 tokens/s").arg(figureText(*speed));
+    if (search.complete || !search.gap_ratio) return text;
+    return text + QString("; ended early, no plan is more than %1 % better").arg(100.0 * *search.gap_ratio, 0, 'g', 2);
 }
 
 }  // namespace foreshard::gui

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "gui/charts/draw.hpp"
+#include "gui/plans/speed_axis.hpp"
 
 namespace foreshard::gui {
 
@@ -54,8 +55,7 @@ ScalingPlot scalingPlot(const QPaintDevice& device, const QRect& area, const std
         widest = std::max(widest, metrics.horizontalAdvance(batchText(line)));
         for (const ScalingPoint& point : line.points) plot.mostSpeed = std::max(plot.mostSpeed, 1.12 * point.speed);
     }
-    plot.box = QRectF(area).adjusted(metrics.horizontalAdvance("000000") + metrics.lineSpacing() + chart_margin,
-                                     metrics.lineSpacing(), -widest - 3 * chart_margin,
+    plot.box = QRectF(area).adjusted(speedAxisWidth(metrics), metrics.lineSpacing(), -widest - 3 * chart_margin,
                                      -2.5 * metrics.lineSpacing() - chart_margin);
     const std::set<int> sizes = sizesOf(lines);
     plot.leastLog = std::log2(*sizes.begin()) - 0.2;
@@ -81,27 +81,12 @@ void drawSizes(QPainter& painter, const ScalingPlot& plot, const std::set<int>& 
 }
 
 void drawAxes(QPainter& painter, const ScalingPlot& plot, const std::set<int>& sizes, const Theme& theme) {
-    painter.setFont(viewFont(0.9));
-    const QFontMetrics metrics = metricsOf(painter, painter.font());
-    const int line = metrics.lineSpacing();
+    drawSpeedAxis(painter, plot.box, 0.0, plot.mostSpeed, "tokens/s a GPU", theme);
     drawSizes(painter, plot, sizes, theme);
-    for (const double tick : niceTicks(0.0, plot.mostSpeed, std::max(2, static_cast<int>(plot.box.height() / 40)))) {
-        const double y = plot.box.bottom() - tick / plot.mostSpeed * plot.box.height();
-        painter.setPen(theme.grid);
-        painter.drawLine(QPointF(plot.box.left(), y), QPointF(plot.box.right(), y));
-        painter.setPen(theme.faintText);
-        painter.drawText(QRectF(plot.box.left() - 84, y - line / 2.0, 80, line), Qt::AlignRight | Qt::AlignVCenter,
-                         tick > 0.0 ? figureText(tick) : "0");
-    }
+    const int line = metricsOf(painter, painter.font()).lineSpacing();
     painter.setPen(theme.text);
     painter.drawText(QRectF(plot.box.left(), plot.box.bottom() + 2 + line, plot.box.width(), line), Qt::AlignRight,
                      "GPUs");
-    painter.save();
-    painter.translate(plot.box.left() - metrics.horizontalAdvance("000000") - line - chart_margin / 2.0,
-                      plot.box.bottom());
-    painter.rotate(-90);
-    painter.drawText(QRectF(0, 0, plot.box.height(), line), Qt::AlignRight, "tokens/s a GPU");
-    painter.restore();
 }
 
 /// The share of the smallest size's throughput that a GPU still has.

@@ -23,6 +23,7 @@
 #include "sim/plan/expand.hpp"
 #include "sim/plan/op_graph.hpp"
 #include "sim/plan/schedules.hpp"
+#include "sim/prefixes.hpp"
 #include "sim/spec/calibration.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
@@ -249,6 +250,10 @@ std::vector<std::string> model_assumptions(const Job& job) {
         fmt::format("memory-bound kernels at {:.2f} of the bandwidth of {}",
                     device.memory_ratio / numbers.memory_time_factor, device.id),
         contention_note(job)};
+    if (numbers.launch_blocking > Seconds(0.0)) {
+        notes.push_back(fmt::format("the host waits for every kernel (CUDA_LAUNCH_BLOCKING=1), {:.0f} us each",
+                                    numbers.launch_blocking.value / micro));
+    }
     if (numbers.dp_contention_ratio > 0.0 && shards_parameters(job.plan)) {
         notes.push_back(fmt::format("compute beside gathers and reductions loses {:.2f} of their time",
                                     numbers.dp_contention_ratio));

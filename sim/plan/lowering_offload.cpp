@@ -13,8 +13,6 @@ namespace foreshard {
 
 namespace {
 
-constexpr std::size_t offload_buffers = 2;
-
 bool uses_saved_tensors(Pass pass) {
     return pass == Pass::backward || pass == Pass::input_grad;
 }
@@ -24,14 +22,7 @@ bool uses_saved_tensors(Pass pass) {
 void Lowering::find_offloaded() {
     if (!sync_ || job_.plan.offload_activation_layers == 0) return;
     for (const StageOps& stage : graph_.stages) {
-        std::vector<ByteCount> bytes;
-        int layers = 0;
-        for (const Unit& unit : stage_units(stage)) {
-            const OpBlock& block = stage.blocks[static_cast<std::size_t>(unit.block)];
-            const bool leaves = block.kind == BlockKind::layer && layers++ < job_.plan.offload_activation_layers;
-            bytes.push_back(leaves ? block.saved : 0);
-        }
-        offloaded_.push_back(std::move(bytes));
+        offloaded_.push_back(leaving_bytes(stage, job_.plan.offload_activation_layers));
     }
 }
 

@@ -43,6 +43,16 @@ std::vector<Unit> stage_units(const StageOps& stage) {
     return units;
 }
 
+std::vector<ByteCount> leaving_bytes(const StageOps& stage, int layers) {
+    std::vector<ByteCount> bytes;
+    for (const Unit& unit : stage_units(stage)) {
+        const OpBlock& block = stage.blocks[static_cast<std::size_t>(unit.block)];
+        const bool leaves = block.kind == BlockKind::layer && layers-- > 0;
+        bytes.push_back(leaves ? block.saved : 0);
+    }
+    return bytes;
+}
+
 bool is_lookup(const TaskGraph& graph, const Task& task) {
     if (task.kind != TaskKind::pass || !is_vocabulary(task.pass)) return false;
     const Work& work = graph.works[static_cast<std::size_t>(task.work)];

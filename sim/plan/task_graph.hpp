@@ -186,6 +186,11 @@ struct Unit {
 };
 std::vector<Unit> stage_units(const StageOps& stage);
 
+/// By unit of the stage: bytes of saved tensors that wait on the host where those of the stage's first layers do.
+std::vector<ByteCount> leaving_bytes(const StageOps& stage, int layers);
+/// Layers that may be on their way to the host at a time, and as many on their way back or there before their turn.
+inline constexpr int offload_buffers = 2;
+
 /// The lookup of a micro-batch in a rank's share of the embedding, or its gradient, where it is a task apart from S, T.
 bool is_lookup(const TaskGraph& graph, const Task& task);
 

@@ -167,14 +167,9 @@ std::vector<std::optional<bool>> SearchAxes::switches_or(const std::string& axis
     return {std::nullopt};
 }
 
-bool SearchAxes::even_splits() const {
-    const std::vector<bool> values = switches("balance").value_or(std::vector<bool>{false});
-    return std::find(values.begin(), values.end(), false) != values.end();
-}
-
-bool SearchAxes::balanced_splits() const {
-    const std::vector<bool> values = switches("balance").value_or(std::vector<bool>{true});
-    return std::find(values.begin(), values.end(), true) != values.end();
+bool SearchAxes::splits(bool balanced) const {
+    const std::vector<bool> values = switches("balance").value_or(std::vector<bool>{false, true});
+    return std::find(values.begin(), values.end(), balanced) != values.end();
 }
 
 /// With one rank there is nothing to divide; only what sequence parallelism exchanges runs under GEMMs.

@@ -30,9 +30,8 @@ public:
     std::vector<std::int64_t> micro_batches(std::int64_t per_replica) const;
     std::vector<SequenceParallel> sequence_parallel(int tp) const;
     std::vector<ScheduleKind> schedules() const;
-    /// Stages may hold as many layers each as can be; by the load of their ranks.
-    bool even_splits() const;
-    bool balanced_splits() const;
+    /// Whether stages may have their layers by the load of their ranks (balanced), or as evenly as can be.
+    bool splits(bool balanced) const;
     std::vector<Sharding> shardings() const;
     /// The job's own precision, and in the full space all below 16 bits that the device has.
     std::vector<Precision> precisions(const Job& job) const;

@@ -8,8 +8,8 @@ namespace foreshard {
 
 namespace {
 
-/// Layers that may be on their way to the host, or back before their turn, while a pass goes on.
-constexpr ByteCount copies_ahead = 4;
+/// Layers of a pass that it need not wait for: those in the buffers of both directions.
+constexpr ByteCount copies_ahead = 2 * offload_buffers;
 
 int layers_of(const StageKind& kind) {
     return kind.dense + kind.experts + kind.mtp;
@@ -129,8 +129,8 @@ public:
                 0,
                 0};
     }
-    /// Layers leave one after the other, and a pass runs no more than a few ahead of their copies (offload_buffers in
-    /// lowering_offload.cpp, and the two at hand); so they come back. Layers that stay take their time besides.
+    /// Layers leave one after the other, and a pass runs no more than a few ahead of their copies; so they come back.
+    /// Layers that stay take their time besides.
     StageCost paced(const StageCost& cost, BytesPerSecond host_link) const {
         StageCost paced = cost;
         const ByteCount copied = away_ - copies_ahead * largest_away_;

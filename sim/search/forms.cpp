@@ -114,7 +114,7 @@ void FormMaker::add(ScheduleKind kind, int chunks) {
         if (!known) splits.push_back({counts, fmt::format("{}", fmt::join(counts, ",")), false});
     }
     // Where nothing is to be gained by balance, the even split is the balanced one.
-    if (!axes_.even_splits() && splits.size() > 1) splits.erase(splits.begin());
+    if (!axes_.splits(false) && splits.size() > 1) splits.erase(splits.begin());
     for (const Split& split : splits) {
         if (!split.counts.empty()) add(form, split);
     }
@@ -131,7 +131,7 @@ FormMaker::Split FormMaker::even_split(int stages) const {
 
 /// For layers that are kept and for recomputed ones, beside which the ends weigh less.
 std::vector<std::vector<int>> FormMaker::balanced_splits(const PipelineForm& form, int stages) {
-    if (pp_ == 1 || form.two_directions() || !axes_.balanced_splits()) return {};
+    if (pp_ == 1 || form.two_directions() || !axes_.splits(true)) return {};
     if (loads_.empty()) loads_ = {end_loads(job_, Recompute::none), end_loads(job_, Recompute::full)};
     const std::vector<int> ranks = stage_ranks(form.placement, pp_, stages);
     std::vector<std::vector<int>> splits;

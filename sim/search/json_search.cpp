@@ -55,6 +55,7 @@ OrderedJson search_document(const SearchOutcome& result) {
     json["threads"] = result.threads;
     json["estimate_elapsed_s"] = result.estimate_elapsed_s;
     json["elapsed_s"] = result.elapsed_s;
+    json["complete"] = result.complete;
     if (result.gap_ratio) json["gap_ratio"] = *result.gap_ratio;
     json["plans"] = OrderedJson::array();
     for (const FoundPlan& found : result.plans) json["plans"].push_back(found_plan_json(found));

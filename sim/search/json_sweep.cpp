@@ -118,8 +118,9 @@ void SweepDocument::add_curve() {
             row["reason"] = point.reason;
         }
         if (point.outcome) {
-            for (const char* key : {"evaluated", "pruned", "simulated", "infeasible"}) row[key] = documents_[p][key];
-            if (point.outcome->gap_ratio) row["gap_ratio"] = *point.outcome->gap_ratio;
+            for (const char* key : {"evaluated", "pruned", "simulated", "infeasible", "complete", "gap_ratio"}) {
+                if (documents_[p].contains(key)) row[key] = documents_[p][key];
+            }
         }
         json_["sweep"].push_back(row);
     }

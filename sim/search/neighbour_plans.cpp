@@ -242,16 +242,10 @@ void NeighbourMaker::add_schedules() {
 void NeighbourMaker::add_splits() {
     for (const PipelineForm& form : forms_of(*best_.pp)) {
         if (!is_best_pipeline(form) || form.layout == best_.layout.value_or("")) continue;
-        const std::size_t before = made_.size();
         add("layout", [&](JobRequest& plan) {
             set_form(form, plan);
             return true;
         });
-        if (made_.size() == before) continue;
-        PlanChange& change = made_.back().change;
-        if (change.name.empty()) change = {"layout", "", ""};
-        if (change.from.empty()) change.from = "even";
-        if (change.to.empty()) change.to = "even";
     }
 }
 

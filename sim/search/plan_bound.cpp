@@ -34,7 +34,8 @@ struct StagePasses {
     Picoseconds gradient = 0;  ///< until the input's gradient is there
 };
 
-StagePasses stage_passes(const PlanParts& parts, std::size_t stage, const StageCost& cost) {
+StagePasses stage_passes(const PlanParts& parts, std::size_t stage, StageCost StageFigures::*times) {
+    const StageCost& cost = stage_figures(parts, stage).*times;
     Picoseconds slack = 0;
     if (parts.slack > 0) {
         // A stage of few layers has as many parts at most.
@@ -105,9 +106,8 @@ void PipelineBounds::add_stages(const PlanParts& parts) {
     Picoseconds down = 0;
     for (std::size_t s = 0; s < stages; ++s) {
         const auto r = static_cast<std::size_t>(form.rank[s]);
-        const StageFigures& figures = stage_figures(parts, s);
-        const StagePasses passes = stage_passes(parts, s, figures.paced);
-        const StagePasses busy = parts.table->offloads() ? stage_passes(parts, s, figures.cost) : passes;
+        const StagePasses passes = stage_passes(parts, s, &StageFigures::paced);
+        const StagePasses busy = parts.table->offloads() ? stage_passes(parts, s, &StageFigures::cost) : passes;
         const Picoseconds up = s + 1 < stages ? hop(parts, s) : 0;
         const Picoseconds sends = parts.run.blocking ? up + down : 0;
         if (s < head_.size()) {
@@ -138,16 +138,14 @@ void PipelineBounds::follow_gradients(const PlanParts& parts) {
 void PipelineBounds::add_two_directions(const PlanParts& parts) {
     const std::size_t ranks = ends_.size();
     for (std::size_t r = 0; r < ranks; ++r) {
-        const StageFigures& one = stage_figures(parts, r);
-        const StageFigures& other = stage_figures(parts, ranks - 1 - r);
-        const auto less_work = [&](const StageCost& a, std::size_t of_a, const StageCost& b, std::size_t of_b) {
-            const StagePasses first = stage_passes(parts, of_a, a);
-            const StagePasses second = stage_passes(parts, of_b, b);
-            return parts.microbatches * std::min(first.forward + first.backward, second.forward + second.backward);
+        const auto less_work = [&](StageCost StageFigures::*times) {
+            const StagePasses one = stage_passes(parts, r, times);
+            const StagePasses other = stage_passes(parts, ranks - 1 - r, times);
+            return parts.microbatches * std::min(one.forward + one.backward, other.forward + other.backward);
         };
-        work_[r] = less_work(one.paced, r, other.paced, ranks - 1 - r);
+        work_[r] = less_work(&StageFigures::paced);
         ends_[r] = work_[r];
-        passes_ += less_work(one.cost, r, other.cost, ranks - 1 - r);
+        passes_ += less_work(&StageFigures::cost);
     }
 }
 

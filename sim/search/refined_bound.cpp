@@ -36,6 +36,7 @@ public:
           least_(pass_buffers(job, shapes_, {}, Pass::forward).transient) {
         for (const StageOps& stage : stages_) {
             units_.push_back(stage_units(stage));
+            leaving_.push_back(leaving_bytes(stage, job.plan.offload_activation_layers));
             buffers_.emplace_back(passes_of_stage * units_.back().size());
             if (sharded()) groups_.push_back(shard_groups(job, stage));
         }
@@ -58,14 +59,14 @@ private:
     const PassBuffers& buffers(const PassPart& part);
     ByteCount held_in_passes(int rank);
     ByteCount held_in_parts(int rank);
-    bool leaves(std::int32_t stage, std::int32_t unit) const;
 
     const Job& job_;
     const Schedule& schedule_;
     OpShapes shapes_;
     std::vector<StageOps> stages_;
-    std::vector<std::vector<Unit>> units_;                          ///< per stage
-    std::vector<ShardGroups> groups_;                               ///< the same
+    std::vector<std::vector<Unit>> units_;         ///< per stage
+    std::vector<std::vector<ByteCount>> leaving_;  ///< per unit: may be on the host whenever it is looked at
+    std::vector<ShardGroups> groups_;              ///< the same
     std::vector<std::vector<std::optional<PassBuffers>>> buffers_;  ///< [stage][pass x units + first unit]
     ByteCount library_ = 0;
     ByteCount least_;  ///< working set of any part of a pass
@@ -96,24 +97,13 @@ const PassBuffers& ListMemory::buffers(const PassPart& part) {
     for (std::int32_t u = part.first_unit; u < part.first_unit + part.units; ++u) {
         const Unit& unit = units_[stage][static_cast<std::size_t>(u)];
         const OpBlock& block = stages_[stage].blocks[static_cast<std::size_t>(unit.block)];
-        if (!leaves(part.stage, u)) contents.saved += block.saved;
+        contents.saved += block.saved - leaving_[stage][static_cast<std::size_t>(u)];
         contents.until_weight_grad += kept_until_weight_grad(job_, block);
         contents.largest_working_set = std::max(contents.largest_working_set, block.working_set);
         contents.embedding |= block.kind == BlockKind::embedding;
         contents.head |= block.kind == BlockKind::head;
     }
     return known.emplace(pass_buffers(job_, shapes_, contents, part.pass));
-}
-
-/// Of the first layers of every stage, as lowering has it: what they save may be on the host whenever it is looked at.
-bool ListMemory::leaves(std::int32_t stage, std::int32_t unit) const {
-    const StageOps& ops = stages_[static_cast<std::size_t>(stage)];
-    const std::vector<Unit>& units = units_[static_cast<std::size_t>(stage)];
-    const auto is_layer = [&](const Unit& u) {
-        return ops.blocks[static_cast<std::size_t>(u.block)].kind == BlockKind::layer;
-    };
-    const auto at = units.begin() + unit;
-    return is_layer(*at) && std::count_if(units.begin(), at, is_layer) < job_.plan.offload_activation_layers;
 }
 
 /// Passes may be cut, backwards for buckets, all for layers that leave: then only the ends are looked at, in front of

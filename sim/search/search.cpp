@@ -338,6 +338,7 @@ void Searcher::simulate_candidates() {
         report("simulation", 1.0 - static_cast<double>(queue.size()) / all);
     }
     note_gap(queue);
+    result_.complete = queue.empty();
 }
 
 /// By what is not simulated yet.

@@ -55,8 +55,9 @@ struct SearchOutcome {
     std::vector<Relaxation> relaxations;  ///< where none fits
     bool sought_relaxations = false;      ///< they were looked for
     bool stopped = false;                 ///< the search was ended early: the plans are the best so far
-    /// No plan of the space is better than the best one by a larger share of its objective. 0: the search came to its
-    /// end; absent without plans, and where it was stopped before all bounds were known.
+    bool complete = false;                ///< all plans were simulated that could be among the best or on the front
+    /// No plan of the space is better than the best one by a larger share of its objective. Absent without plans, and
+    /// where the search was stopped before all bounds were known.
     std::optional<double> gap_ratio;
     /// TP x PP of which no plan can run; empty where the search was stopped before all bounds were known.
     std::vector<InfeasibleCell> infeasible_cells;

@@ -26,7 +26,7 @@ struct SearchRequest {
     int threads = 0;                       ///< 0: as many as the machine has
     bool exhaustive = false;               ///< no branch is cut: every plan's bound is computed
     bool relax = true;                     ///< where nothing fits, look for what makes room
-    std::int64_t max_simulated = 0;        ///< no more plans are simulated once one fits; 0: as many as it takes
+    std::int64_t max_simulated = 0;        ///< the search ends once so many were and one fits; 0: as many as it takes
     double max_gap_ratio = -1.0;           ///< enough is known once SearchOutcome::gap_ratio is no larger; -1: all
     std::size_t trim_above = 1U << 20U;    ///< plans that wait: when more do, some are simulated to rule others out
 };

@@ -99,19 +99,17 @@ std::string front_title(const std::string& title, std::size_t shown, std::size_t
                        shown < all ? fmt::format(" ({} of {}; --json and --csv have all)", shown, all) : "");
 }
 
-std::string gap_text(const std::optional<double>& gap_ratio) {
-    if (!gap_ratio || *gap_ratio <= 0.0) return "";
+std::string gap_text(bool complete, const std::optional<double>& gap_ratio) {
+    if (complete || !gap_ratio) return "";
     return fmt::format(
-        "not all that could be better were simulated: none is by more than {:.2g} % of the best one; the other plans "
-        "and "
-        "the front are those so far\n",
+        "ended early: no plan is more than {:.2g} % better than the best one; other plans and front are those so far\n",
         100.0 * *gap_ratio);
 }
 
 std::string search_text(const SearchOutcome& result, int top) {
     std::string text = fmt::format("{} space: {} plans bounded, {} cut off with their branch, {} simulated\n",
                                    result.space, result.evaluated, result.pruned, result.simulated);
-    text += gap_text(result.gap_ratio);
+    text += gap_text(result.complete, result.gap_ratio);
     if (!result.plans.empty()) {
         const PlanTable table(result.plans);
         text += "\nbest plans\n" + search_header(table);

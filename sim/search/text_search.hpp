@@ -14,8 +14,9 @@ inline constexpr std::size_t front_rows = 16;
 /// A line above a table of a front, with how many of its plans the table shows unless it is all.
 std::string front_title(const std::string& title, std::size_t shown, std::size_t all);
 
-/// What a search left open that did not come to its end; empty where it did, or where that is not known.
-std::string gap_text(const std::optional<double>& gap_ratio);
+/// What searches left open that did not come to their ends; empty where they did, or where that is not known.
+/// @param gap_ratio as of SearchOutcome, the largest of all
+std::string gap_text(bool complete, const std::optional<double>& gap_ratio);
 
 /// The best plans, the front of step time against memory, how many plans lost and why, and the flags of the best.
 /// @param top rows of the first table

@@ -107,6 +107,7 @@ void SweepText::counts() {
     std::int64_t evaluated = 0;
     std::int64_t pruned = 0;
     std::int64_t simulated = 0;
+    bool complete = true;
     std::optional<double> widest;
     std::string space;
     for (const SweepPoint& point : result_.points) {
@@ -115,11 +116,12 @@ void SweepText::counts() {
         evaluated += point.outcome->evaluated;
         pruned += point.outcome->pruned;
         simulated += point.outcome->simulated;
+        complete &= point.outcome->complete;
         widest = std::max(widest, point.outcome->gap_ratio);
     }
     text_ += fmt::format("{} space, {} sizes: {} plans bounded, {} cut off with their branch, {} simulated\n", space,
                          result_.points.size(), evaluated, pruned, simulated);
-    text_ += gap_text(widest);
+    text_ += gap_text(complete, widest);
 }
 
 void SweepText::curve() {

@@ -35,13 +35,14 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Limited, testing::Range(std::uint64_t{1}, std::u
 
 TEST_P(Limited, TellsHowMuchBetterTheRestCouldBe) {
     const SearchOutcome all = search(request);
+    EXPECT_TRUE(all.complete);
     EXPECT_EQ(all.gap_ratio, 0.0) << "nothing is left";
-    EXPECT_EQ(gap_text(all.gap_ratio), "");
     double last = 1.0;
     for (const std::int64_t most : {1, 40, 100'000'000}) {
         request.max_simulated = most;
         const SearchOutcome part = search(request);
         expect_promise_kept(part, all);
+        EXPECT_EQ(part.complete, part.simulated == all.simulated);
         EXPECT_LE(*part.gap_ratio, last) << "more plans leave less open";
         last = *part.gap_ratio;
     }
@@ -75,8 +76,10 @@ TEST_P(Limited, LongListsAreTrimmedWithoutLoss) {
 }
 
 TEST(Limits, AreSaidInWords) {
-    EXPECT_EQ(gap_text(std::nullopt), "");
-    EXPECT_EQ(gap_text(0.0123).find("not all that could be better were simulated: none is by more than 1.2 %"), 0U);
+    EXPECT_EQ(gap_text(true, 0.0), "");
+    EXPECT_EQ(gap_text(false, std::nullopt), "") << "stopped before bounds were known";
+    EXPECT_EQ(gap_text(false, 0.0123).find("ended early: no plan is more than 1.2 % better"), 0U);
+    EXPECT_EQ(gap_text(false, 0.0).find("ended early: no plan is more than 0 % better"), 0U) << "the front is open";
 }
 
 }  // namespace
