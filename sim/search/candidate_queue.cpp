@@ -1,19 +1,10 @@
 #include "sim/search/candidate_queue.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "sim/spec/data_parallel.hpp"
 
 namespace foreshard {
-
-namespace {
-
-bool comes_later(const QueuedPlan& a, const QueuedPlan& b) {
-    return comes_first(b.candidate, a.candidate);
-}
-
-}  // namespace
 
 bool bounds_are_tight(const Space& space, const PlanKey& key) {
     const ScheduleKind kind = space.forms[static_cast<std::size_t>(key.form)].schedule;
@@ -39,29 +30,26 @@ std::vector<std::size_t> front_of_bounds(const std::vector<Candidate>& candidate
     return some;
 }
 
+bool CandidateQueue::comes_later(const QueuedPlan& a, const QueuedPlan& b) const {
+    const double first = value(b);
+    const double second = value(a);
+    return first != second ? first < second : comes_first(b.candidate, a.candidate);
+}
+
 void CandidateQueue::push(const QueuedPlan& plan) {
     plans_.push_back(plan);
-    std::push_heap(plans_.begin(), plans_.end(), comes_later);
+    std::push_heap(plans_.begin(), plans_.end(), [this](const auto& a, const auto& b) { return comes_later(a, b); });
 }
 
 std::vector<QueuedPlan> CandidateQueue::pop_some(std::size_t most, const Incumbents& known) {
     std::vector<QueuedPlan> some;
     while (!plans_.empty() && some.size() < most) {
-        std::pop_heap(plans_.begin(), plans_.end(), comes_later);
+        std::pop_heap(plans_.begin(), plans_.end(), [this](const auto& a, const auto& b) { return comes_later(a, b); });
         const Candidate& first = plans_.back().candidate;
         if (!known.rule_out(first.step_time, first.memory, first.busy_time)) some.push_back(plans_.back());
         plans_.pop_back();
     }
     return some;
-}
-
-double CandidateQueue::least_value(const ObjectiveWeights& weights) const {
-    if (weights.busy == 0.0) return weights.value(plans_.front().candidate.step_time, 0);
-    double least = std::numeric_limits<double>::infinity();
-    for (const QueuedPlan& plan : plans_) {
-        least = std::min(least, weights.value(plan.candidate.step_time, plan.candidate.busy_time));
-    }
-    return least;
 }
 
 }  // namespace foreshard

@@ -28,7 +28,6 @@ constexpr std::size_t branches_at_a_time = 16;
 constexpr std::size_t simulations_at_a_time = 8;
 constexpr std::size_t first_incumbents = 16;
 constexpr std::size_t branches_between_trims = 512;
-constexpr std::int64_t rounds_between_scans = 256;
 
 constexpr const char* memory_reason = "memory";
 
@@ -315,7 +314,7 @@ void Searcher::settle(Advance&& plan, CandidateQueue& queue) {
 
 /// In the order of their bounds, until none that is left can be among the best or on the front.
 void Searcher::simulate_candidates() {
-    CandidateQueue queue;
+    CandidateQueue queue(measure_.weights());
     for (const Candidate& candidate : candidates_) queue.push({candidate, bounds_are_tight(space_, candidate.key)});
     candidates_ = {};
     const auto all = static_cast<double>(queue.size());
@@ -323,11 +322,8 @@ void Searcher::simulate_candidates() {
     known.reserve(static_cast<std::size_t>(threads_));
     for (int i = 0; i < threads_; ++i) known.push_back(std::make_unique<KnownCollectives>(costs_.passes()));
     note_gap(queue);
-    std::int64_t rounds = 0;
     while (!queue.empty() && !enough()) {
         check_stop(stop_);
-        // With busy times in the objective all that wait are looked at.
-        if (measure_.weights().busy == 0.0 || ++rounds % rounds_between_scans == 0) note_gap(queue);
         const std::vector<QueuedPlan> round = queue.pop_some(simulations_at_a_time, incumbents_);
         std::vector<std::optional<Advance>> advanced(round.size());
         parallel_for(threads_, round.size(), [&](std::size_t i, int thread) {
@@ -335,15 +331,15 @@ void Searcher::simulate_candidates() {
             advanced[i] = advance(round[i], *known[static_cast<std::size_t>(thread)]);
         });
         for (std::optional<Advance>& one : advanced) settle(std::move(*one), queue);
+        note_gap(queue);
         report("simulation", 1.0 - static_cast<double>(queue.size()) / all);
     }
-    note_gap(queue);
     result_.complete = queue.empty();
 }
 
 /// By what is not simulated yet.
 void Searcher::note_gap(const CandidateQueue& queue) {
-    least_left_ = queue.empty() ? std::numeric_limits<double>::infinity() : queue.least_value(measure_.weights());
+    least_left_ = queue.empty() ? std::numeric_limits<double>::infinity() : queue.least_value();
 }
 
 /// As SearchOutcome::gap_ratio.
