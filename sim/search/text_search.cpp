@@ -101,9 +101,9 @@ std::string front_title(const std::string& title, std::size_t shown, std::size_t
 
 std::string gap_text(bool complete, const std::optional<double>& gap_ratio) {
     if (complete || !gap_ratio) return "";
-    return fmt::format(
-        "ended early: no plan is more than {:.2g} % better than the best one; other plans and front are those so far\n",
-        100.0 * *gap_ratio);
+    const std::string more = *gap_ratio > 0.0 ? fmt::format("more than {:.2g} % ", 100.0 * *gap_ratio) : "";
+    return fmt::format("ended early: no plan is {}better than the best one; other plans and front are those so far\n",
+                       more);
 }
 
 std::string search_text(const SearchOutcome& result, int top) {
