@@ -9,7 +9,7 @@ namespace foreshard {
 namespace {
 
 /// Layers of a pass that it need not wait for: those in the buffers of both directions.
-constexpr ByteCount copies_ahead = 2 * offload_buffers;
+constexpr ByteCount copies_ahead = ByteCount{2} * offload_buffers;
 
 int layers_of(const StageKind& kind) {
     return kind.dense + kind.experts + kind.mtp;
