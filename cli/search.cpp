@@ -19,7 +19,6 @@
 #include "sim/search/json_sweep.hpp"
 #include "sim/search/number_set.hpp"
 #include "sim/search/search.hpp"
-#include "sim/search/sizes.hpp"
 #include "sim/search/sweep.hpp"
 #include "sim/search/text_search.hpp"
 #include "sim/search/text_sweep.hpp"
@@ -195,31 +194,6 @@ SearchRequest search_request(const SearchOptions& options) {
     return request;
 }
 
-/// What the flags say of sizes; else what a job file does.
-SweepRequest sweep_request(const SearchOptions& options) {
-    SweepRequest request;
-    request.search = search_request(options);
-    JobRequest& base = request.search.base;
-    if (options.gpus && options.nodes) throw InputError("--nodes", "", "and --gpus say the same: give one of them");
-    if (options.gpus || options.nodes) {
-        if (!base.cluster) throw InputError("--cluster", "", "is required: a size is one of a cluster");
-        const auto* name = std::get_if<std::string>(&*base.cluster);
-        const int node =
-            name != nullptr ? load_cluster(*name).gpus_per_node : std::get<ClusterSpec>(*base.cluster).gpus_per_node;
-        request.gpus = options.gpus ? parse_gpu_sizes(*options.gpus, node) : parse_node_sizes(*options.nodes, node);
-    } else if (base.gpus) {
-        request.gpus = {*base.gpus};
-    }
-    if (options.batches) {
-        request.batches = parse_batch_sizes(*options.batches);
-    } else if (base.gbs) {
-        request.batches = {*base.gbs};
-    }
-    if (!request.gpus.empty()) base.gpus = request.gpus.front();
-    if (!request.batches.empty()) base.gbs = request.batches.front();
-    return request;
-}
-
 struct ResultTexts {
     std::string json;
     std::string csv;
@@ -354,9 +328,8 @@ void add_search_flags(CLI::App& command, SearchOptions& options) {
 }
 
 ExitCode run_search(const SearchOptions& options) {
-    const SweepRequest request = sweep_request(options);
-    const bool one_size = request.gpus.size() * request.batches.size() <= 1;
-    return one_size ? run_one_size(options, request.search) : run_sweep(options, request);
+    const SweepRequest request = with_sizes(search_request(options), {options.gpus, options.nodes, options.batches});
+    return one_size(request) ? run_one_size(options, request.search) : run_sweep(options, request);
 }
 
 }  // namespace foreshard::cli

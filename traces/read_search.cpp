@@ -41,6 +41,7 @@ public:
     ReadSearch read() {
         result_.name = name_;
         result_.space = root_.optional<std::string>("space").value_or("");
+        result_.objective = root_.optional<std::string>("objective").value_or("");
         result_.evaluated = root_.optional<std::int64_t>("evaluated", Range::not_negative).value_or(0);
         result_.pruned = root_.optional<std::int64_t>("pruned", Range::not_negative).value_or(0);
         result_.simulated = root_.optional<std::int64_t>("simulated", Range::not_negative).value_or(0);
@@ -89,9 +90,10 @@ void SearchReader::add_plan(JsonObject object, std::size_t index) {
         found.plan["gpus"] = std::to_string(*gpus);
     }
     found.request = merge(base_, read_job_request(as_job(std::move(job)), fmt::format("{} plan {}", name_, index + 1)));
-    if (object.has("summary")) {
-        object.object("summary");
-        found.figures = figures_of(object.at("summary"));
+    for (const char* part : {"summary", "figures"}) {
+        if (!object.has(part)) continue;
+        object.object(part);  // must be an object
+        found.figures.merge(figures_of(object.at(part)));
     }
     found.fits = found.figure("fits").value_or(1.0) != 0.0;
     found.infeasible = object.optional<std::string>("reason").value_or("");

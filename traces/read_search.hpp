@@ -15,7 +15,7 @@ namespace foreshard {
 struct SearchPlan {
     JobRequest request;                       ///< the search's job with this plan, ready to be resolved
     std::map<std::string, std::string> plan;  ///< as the file says it: "tp" -> "8", "schedule" -> "1f1b", "mbs" -> "2"
-    std::map<std::string, double> figures;    ///< of its summary, named as summary_figures does
+    std::map<std::string, double> figures;    ///< of its summary and for objectives, named as in the file
     bool fits = true;                         ///< into memory
     std::string infeasible;                   ///< why it cannot run; empty when it can
     std::optional<double> figure(const std::string& key) const;
@@ -45,6 +45,7 @@ struct SearchNeighbour {
 struct ReadSearch {
     std::string name;  ///< of the file
     std::string space;
+    std::string objective;       ///< as the flag says it; empty: not said
     std::int64_t evaluated = 0;  ///< plans whose closed form was computed
     std::int64_t pruned = 0;
     std::int64_t simulated = 0;

@@ -18,10 +18,11 @@ namespace foreshard::gui {
 
 namespace {
 
-/// "gpt3-175b on 64 GPUs of selene, batch 64".
-QString subjectText(const SearchRequest& request) {
+/// "gpt3-175b on 64..512 GPUs of selene, batch 64": sizes as the panel says them, else the plan's.
+QString subjectText(const JobRequest& base, const SearchTexts& texts) {
     const auto value = [&](const char* name) {
-        const std::string text = request_value(request.base, name);
+        const auto said = texts.find(name);
+        const std::string text = said != texts.end() ? said->second : request_value(base, name);
         return text.empty() ? QString("?") : qt(text);
     };
     return QObject::tr("Plans for %1 on %2 GPUs of %3, batch %4")
@@ -36,9 +37,9 @@ QString progressText(const SearchProgress& progress) {
 }
 
 QString endText(const FoundPlans& found) {
-    if (found.result.stopped) return QObject::tr("Stopped: the plans are the best so far");
-    return qt(fmt::format("{} plans bounded and {} simulated in {:.1f} s", found.result.evaluated,
-                          found.result.simulated, found.result.elapsed_s));
+    if (found.stopped) return QObject::tr("Stopped: the plans are the best so far");
+    return qt(fmt::format("{} plans bounded and {} simulated in {:.1f} s", found.shown.evaluated, found.shown.simulated,
+                          found.shown.elapsed_s.value_or(0.0)));
 }
 
 }  // namespace
@@ -46,6 +47,8 @@ QString endText(const FoundPlans& found) {
 void MainWindow::connectSearch() {
     SearchPanel& panel = views_.plans->panel();
     connect(&panel, &SearchPanel::searchAsked, this, &MainWindow::startSearch);
+    connect(&panel, &SearchPanel::changed, this, &MainWindow::updateSubject);
+    panel.setCheck([this](const SearchTexts& texts) { searchRequestOf(editor_->request(), editedJob(), texts); });
     connect(&panel, &SearchPanel::stopAsked, &searcher_, &SearchRunner::stop);
     connect(&searcher_, &SearchRunner::busyChanged, &panel, &SearchPanel::setSearching);
     connect(&searcher_, &SearchRunner::busyChanged, this, &MainWindow::updateBusy);
@@ -80,8 +83,9 @@ void MainWindow::startSearch() {
 
 void MainWindow::updateSubject() {
     try {
-        const SearchRequest request = searchRequestOf(editor_->request(), editedJob(), {});
-        views_.plans->panel().setSubject(subjectText(request), qt(freedText(editor_->request())));
+        const SweepRequest request = searchRequestOf(editor_->request(), editedJob(), {});
+        SearchPanel& panel = views_.plans->panel();
+        panel.setSubject(subjectText(request.search.base, panel.texts()), qt(freedText(editor_->request())));
     } catch (const InputError& error) {
         views_.plans->panel().setSubject(error.what(), {});
     }

@@ -9,7 +9,7 @@ SearchRunner::SearchRunner(QObject* parent)
       worker_([this](const Item& item, const std::stop_token& stop) { return work(item, stop); },
               [this] { QMetaObject::invokeMethod(this, &SearchRunner::deliver, Qt::QueuedConnection); }) {}
 
-void SearchRunner::start(const SearchRequest& request) {
+void SearchRunner::start(const SweepRequest& request) {
     worker_.dropAll();
     ending_ = std::stop_source();
     worker_.post({++newest_, request, nullptr, ending_});
@@ -40,9 +40,9 @@ SearchRunner::Result SearchRunner::work(const Item& item, const std::stop_token&
 
 FoundPlans SearchRunner::searched(const Item& item, const OnProgress& onProgress, const std::stop_token& stop) {
     std::optional<PlansSoFar> plans;
-    return findPlans(item.request, onProgress, stop, [&](const Improvement& improvement) {
+    return findPlans(item.request, onProgress, stop, [&](const SweepPoint& size, const Improvement& improvement) {
         if (!plans) plans.emplace(item.request);
-        plans->add(improvement);
+        plans->add(size, improvement);
         hearPlans(item.number, *plans);
     });
 }

@@ -12,15 +12,15 @@
 
 namespace foreshard::gui {
 
-/// Searches for plans on a worker thread: first the best ones, then those of every TP x PP. A new search ends the one
-/// before.
+/// Searches for plans on a worker thread: first the best ones, then, for one size, those of every TP x PP. A new search
+/// ends the one before.
 class SearchRunner : public QObject {
     Q_OBJECT
 
 public:
     explicit SearchRunner(QObject* parent = nullptr);
 
-    void start(const SearchRequest& request);
+    void start(const SweepRequest& request);
     /// Ends the search; what it found so far is still delivered.
     void stop();
     /// Ends the search; nothing is delivered any more.
@@ -43,7 +43,7 @@ signals:
 private:
     struct Item {
         int number = 0;
-        SearchRequest request;
+        SweepRequest request;
         std::shared_ptr<const FoundPlans> toMap;  ///< null: nothing was searched yet
         std::stop_source ending;                  ///< of the search, begun or not
     };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "sim/search/objective.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/schedule_kinds.hpp"
 
@@ -195,6 +196,12 @@ std::string renamed(std::string_view ruleField) {
     return std::string(ruleField);
 }
 
+/// All but the first, which is what an empty field means.
+std::vector<std::string> objectives() {
+    const std::vector<std::string_view> names = objective_names();
+    return {names.begin() + 1, names.end()};
+}
+
 }  // namespace
 
 const std::vector<FieldGroup>& fieldGroups() {
@@ -215,7 +222,9 @@ std::vector<std::string> choices(std::string_view field) {
     if (field == "data_parallel") return dataParallelKinds();
     if (field == "zero") return {"0", "1", "2", "3"};
     if (field == "contention") return {"off", "links", "full"};
-    if (field == "space") return {"full"};  // of a search, beside its default
+    // Of a search, beside their defaults.
+    if (field == "space") return {"full"};
+    if (field == "objective") return objectives();
     return {};
 }
 

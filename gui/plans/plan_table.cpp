@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "gui/charts/draw.hpp"
 
@@ -60,6 +62,27 @@ const std::array figure_columns = {
     FigureColumn{"peak_memory_bytes", "peak memory",
                  [](double bytes) { return memoryText(static_cast<ByteCount>(bytes)); }},
 };
+
+/// What the search's objective orders plans by, beside the figures that are always shown.
+const std::array objective_columns = {
+    std::pair{"tokens-per-s-per-gpu",
+              FigureColumn{"tokens_per_s_per_gpu", "tokens/s a GPU", [](double value) { return figureText(value); }}},
+    std::pair{"cost-per-token", FigureColumn{"cost_usd_per_million_tokens", "$ a million tokens",
+                                             [](double value) { return figureText(value); }}},
+    std::pair{"energy-per-token",
+              FigureColumn{"energy_J_per_token", "J a token", [](double value) { return figureText(value); }}},
+    std::pair{"time-to-train",
+              FigureColumn{"time_to_train_h", "training, h", [](double value) { return figureText(value); }}},
+};
+
+std::vector<FigureColumn> figureColumns(const ReadSearch& search) {
+    std::vector<FigureColumn> columns;
+    for (const auto& [objective, column] : objective_columns) {
+        if (search.objective == objective) columns.push_back(column);
+    }
+    columns.insert(columns.end(), figure_columns.begin(), figure_columns.end());
+    return columns;
+}
 
 Cell figureCell(const SearchPlan& plan, const FigureColumn& column) {
     const std::optional<double> value = plan.figure(column.key);
@@ -119,13 +142,14 @@ Table planTable(const ReadSearch& search) {
         });
         table.columns.push_back({QString::fromStdString(key), words ? Column::Kind::text : Column::Kind::number});
     }
-    for (const FigureColumn& column : figure_columns) table.columns.push_back({column.title, Column::Kind::number});
+    const std::vector<FigureColumn> figures = figureColumns(search);
+    for (const FigureColumn& column : figures) table.columns.push_back({column.title, Column::Kind::number});
     table.columns.push_back({"remark"});
     for (std::size_t i = 0; i < search.plans.size(); ++i) {
         const SearchPlan& plan = search.plans[i];
         std::vector<Cell> row = {{QString::number(i + 1), static_cast<qulonglong>(i)}};
         for (const std::string& key : keys) row.push_back(settingCell(valueOf(plan, key)));
-        for (const FigureColumn& column : figure_columns) row.push_back(figureCell(plan, column));
+        for (const FigureColumn& column : figures) row.push_back(figureCell(plan, column));
         row.push_back(stateCell(search, i));
         table.rows.push_back(std::move(row));
     }
@@ -139,7 +163,7 @@ QString planText(const ReadSearch& search, std::size_t plan) {
         if (!value.empty()) parts << QString("%1 %2").arg(QString::fromStdString(key), QString::fromStdString(value));
     }
     QString text = QString("%1. %2").arg(plan + 1).arg(parts.join(", "));
-    for (const FigureColumn& column : figure_columns) {
+    for (const FigureColumn& column : figureColumns(search)) {
         const std::optional<double> value = search.plans[plan].figure(column.key);
         if (value) text += QString("\n%1: %2").arg(column.title, column.text(*value));
     }

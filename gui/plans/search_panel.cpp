@@ -111,8 +111,10 @@ void SearchPanel::change(const QString& field, const QString& text) {
     } else {
         texts_[name] = text.toStdString();
     }
+    emit changed();
+    if (!check_) return;
     try {
-        searchRequestOf({}, nullptr, texts_);
+        check_(texts_);
         setMessages({});
     } catch (const InputError& error) {
         setMessages({searchMessageOf(error.source(), error.what())});

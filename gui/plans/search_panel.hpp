@@ -1,8 +1,10 @@
 #pragma once
 
 #include <QWidget>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gui/editor/field_row.hpp"
@@ -24,6 +26,9 @@ public:
     explicit SearchPanel(QWidget* parent = nullptr);
 
     const SearchTexts& texts() const { return texts_; }
+    /// Of texts as they are changed; throws InputError for what cannot be right.
+    using Check = std::function<void(const SearchTexts&)>;
+    void setCheck(Check check) { check_ = std::move(check); }
     /// Precondition: every name isSearchField.
     void setTexts(const SearchTexts& texts);
     /// What is searched for, and what of the plan is left free.
@@ -39,6 +44,7 @@ public:
 
 signals:
     void searchAsked();
+    void changed();
     void stopAsked();
 
 public slots:
@@ -48,6 +54,7 @@ private:
     void addGroup(const FieldGroup& group, QWidget* page, QVBoxLayout* column);
 
     SearchTexts texts_;
+    Check check_;
     bool searching_ = false;
     std::map<std::string, FieldRow*, std::less<>> rows_;
     QLabel* subject_ = nullptr;

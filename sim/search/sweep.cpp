@@ -7,11 +7,14 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "sim/error.hpp"
 #include "sim/search/relax.hpp"
+#include "sim/search/sizes.hpp"
+#include "sim/spec/catalogue.hpp"
 
 namespace foreshard {
 
@@ -33,6 +36,80 @@ std::string reason_of(const SearchOutcome& outcome) {
     return reason.empty() ? "the space has no plan of this size" : reason;
 }
 
+/// What a plan of the sweep is ordered by.
+struct Ranked {
+    SweepPlan place;
+    double value = 0.0;
+    double ms_per_sequence = 0.0;
+    ByteCount memory = 0;
+};
+
+double ms_per_sequence(const SweepOutcome& result, std::size_t i) {
+    return result.plan(i).summary.step_time_ms / static_cast<double>(result.points[result.plans[i].point].gbs);
+}
+
+void compare_sizes(SweepOutcome& result) {
+    std::map<std::int64_t, double> smallest;  // by batch
+    for (SweepPoint& point : result.points) {
+        if (!point.feasible()) continue;
+        const double speed = point.outcome->plans.front().summary.tokens_per_s_per_gpu;
+        const double reference = smallest.emplace(point.gbs, speed).first->second;
+        if (reference > 0.0) point.efficiency_ratio = speed / reference;
+    }
+}
+
+void order_plans(SweepOutcome& result) {
+    const bool by_step = result.objective == Objective::step_time;
+    std::vector<Ranked> all;
+    for (std::size_t p = 0; p < result.points.size(); ++p) {
+        const SweepPoint& point = result.points[p];
+        if (!point.feasible()) continue;
+        for (std::size_t i = 0; i < point.outcome->plans.size(); ++i) {
+            const FoundPlan& found = point.outcome->plans[i];
+            const double ms = found.summary.step_time_ms / static_cast<double>(point.gbs);
+            all.push_back({{p, i}, by_step ? ms : found.objective_value, ms, found.summary.peak_memory});
+        }
+    }
+    std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
+        return std::tie(a.value, a.ms_per_sequence, a.memory, a.place.point, a.place.plan) <
+               std::tie(b.value, b.ms_per_sequence, b.memory, b.place.point, b.place.plan);
+    });
+    for (const Ranked& ranked : all) result.plans.push_back(ranked.place);
+}
+
+/// Of all plans, those that none beats in time a token and this; the fastest first.
+template <class Cost>
+std::vector<std::size_t> front_against(const SweepOutcome& result, const Cost& cost) {
+    std::vector<std::size_t> order(result.plans.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::tuple(ms_per_sequence(result, a), cost(a), a) < std::tuple(ms_per_sequence(result, b), cost(b), b);
+    });
+    std::vector<std::size_t> front;
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::size_t i : order) {
+        if (cost(i) < least) front.push_back(i);
+        least = std::min(least, cost(i));
+    }
+    return front;
+}
+
+void find_fronts(SweepOutcome& result) {
+    if (result.plans.empty()) return;
+    result.front =
+        front_against(result, [&](std::size_t i) { return static_cast<double>(result.plan(i).summary.peak_memory); });
+    if (!result.plan(0).figures.cost_usd_per_million_tokens) return;
+    result.cost_front = front_against(result, [&](std::size_t i) {
+        return result.plan(i).figures.cost_usd_per_million_tokens.value_or(std::numeric_limits<double>::infinity());
+    });
+}
+
+int gpus_per_node(const JobRequest& base) {
+    if (!base.cluster) throw InputError("--cluster", "", "is required: a size is one of a cluster");
+    const auto* name = std::get_if<std::string>(&*base.cluster);
+    return name != nullptr ? load_cluster(*name).gpus_per_node : std::get<ClusterSpec>(*base.cluster).gpus_per_node;
+}
+
 class Sweeper {
 public:
     Sweeper(const SweepRequest& request, const OnProgress& on_progress, const std::stop_token& stop,
@@ -48,34 +125,16 @@ public:
         }
         for (; at_ < result_.points.size(); ++at_) search_point(result_.points[at_]);
         if (!refused_.empty() && refused_.size() == result_.points.size()) std::rethrow_exception(refused_.front());
-        compare_sizes();
-        order_plans();
-        find_fronts();
+        compare_points(result_);
         relax_largest();
         result_.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         return std::move(result_);
     }
 
 private:
-    /// What a plan of the sweep is ordered by.
-    struct Ranked {
-        SweepPlan place;
-        double value = 0.0;
-        double ms_per_sequence = 0.0;
-        ByteCount memory = 0;
-    };
-
     void search_point(SweepPoint& point);
     SearchOutcome search_alone(const SweepPoint& point);
     void report(const SearchProgress& progress);
-    void compare_sizes();
-    void order_plans();
-    void find_fronts();
-    template <class Cost>
-    std::vector<std::size_t> front_against(const Cost& cost) const;
-    double ms_per_sequence(std::size_t i) const {
-        return result_.plan(i).summary.step_time_ms / static_cast<double>(result_.points[result_.plans[i].point].gbs);
-    }
     void relax_largest();
 
     const SweepRequest& request_;
@@ -142,62 +201,6 @@ void Sweeper::report(const SearchProgress& progress) {
     on_progress_(all);
 }
 
-void Sweeper::compare_sizes() {
-    std::map<std::int64_t, double> smallest;  // by batch
-    for (SweepPoint& point : result_.points) {
-        if (!point.feasible()) continue;
-        const double speed = point.outcome->plans.front().summary.tokens_per_s_per_gpu;
-        const double reference = smallest.emplace(point.gbs, speed).first->second;
-        if (reference > 0.0) point.efficiency_ratio = speed / reference;
-    }
-}
-
-void Sweeper::order_plans() {
-    const bool by_step = result_.objective == Objective::step_time;
-    std::vector<Ranked> all;
-    for (std::size_t p = 0; p < result_.points.size(); ++p) {
-        const SweepPoint& point = result_.points[p];
-        if (!point.feasible()) continue;
-        for (std::size_t i = 0; i < point.outcome->plans.size(); ++i) {
-            const FoundPlan& found = point.outcome->plans[i];
-            const double ms = found.summary.step_time_ms / static_cast<double>(point.gbs);
-            all.push_back({{p, i}, by_step ? ms : found.objective_value, ms, found.summary.peak_memory});
-        }
-    }
-    std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
-        return std::tie(a.value, a.ms_per_sequence, a.memory, a.place.point, a.place.plan) <
-               std::tie(b.value, b.ms_per_sequence, b.memory, b.place.point, b.place.plan);
-    });
-    for (const Ranked& ranked : all) result_.plans.push_back(ranked.place);
-}
-
-/// Of all plans, those that none beats in time a token and this; the fastest first.
-template <class Cost>
-std::vector<std::size_t> Sweeper::front_against(const Cost& cost) const {
-    std::vector<std::size_t> order(result_.plans.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return std::tuple(ms_per_sequence(a), cost(a), a) < std::tuple(ms_per_sequence(b), cost(b), b);
-    });
-    std::vector<std::size_t> front;
-    double least = std::numeric_limits<double>::infinity();
-    for (const std::size_t i : order) {
-        if (cost(i) < least) front.push_back(i);
-        least = std::min(least, cost(i));
-    }
-    return front;
-}
-
-void Sweeper::find_fronts() {
-    if (result_.plans.empty()) return;
-    result_.front =
-        front_against([this](std::size_t i) { return static_cast<double>(result_.plan(i).summary.peak_memory); });
-    if (!result_.plan(0).figures.cost_usd_per_million_tokens) return;
-    result_.cost_front = front_against([this](std::size_t i) {
-        return result_.plan(i).figures.cost_usd_per_million_tokens.value_or(std::numeric_limits<double>::infinity());
-    });
-}
-
 void Sweeper::relax_largest() {
     if (!result_.plans.empty() || result_.stopped || !request_.search.relax) return;
     const auto largest = std::find_if(result_.points.rbegin(), result_.points.rend(),
@@ -207,6 +210,40 @@ void Sweeper::relax_largest() {
 }
 
 }  // namespace
+
+SweepRequest with_sizes(SearchRequest search, const SizeTexts& texts) {
+    SweepRequest request;
+    JobRequest& base = search.base;
+    if (texts.gpus && texts.nodes) throw InputError("--nodes", "", "and --gpus say the same: give one of them");
+    if (texts.gpus || texts.nodes) {
+        const int node = gpus_per_node(base);
+        request.gpus = texts.gpus ? parse_gpu_sizes(*texts.gpus, node) : parse_node_sizes(*texts.nodes, node);
+    } else if (base.gpus) {
+        request.gpus = {*base.gpus};
+    }
+    if (texts.batches) {
+        request.batches = parse_batch_sizes(*texts.batches);
+    } else if (base.gbs) {
+        request.batches = {*base.gbs};
+    }
+    if (!request.gpus.empty()) base.gpus = request.gpus.front();
+    if (!request.batches.empty()) base.gbs = request.batches.front();
+    request.search = std::move(search);
+    return request;
+}
+
+bool one_size(const SweepRequest& request) {
+    return request.gpus.size() * request.batches.size() <= 1;
+}
+
+void compare_points(SweepOutcome& result) {
+    result.plans.clear();
+    result.front.clear();
+    result.cost_front.clear();
+    compare_sizes(result);
+    order_plans(result);
+    find_fronts(result);
+}
 
 SearchRequest point_request(const SweepRequest& request, const SweepPoint& point) {
     SearchRequest alone = request.search;

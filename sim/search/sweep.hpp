@@ -17,6 +17,20 @@ struct SweepRequest {
     std::vector<std::int64_t> batches;  ///< sequences a step, ascending
 };
 
+/// Sizes as people write them (see sizes.hpp); absent: those of the search's base.
+struct SizeTexts {
+    std::optional<std::string> gpus;
+    std::optional<std::string> nodes;  ///< in place of GPUs
+    std::optional<std::string> batches;
+};
+
+/// The base gets the first of the sizes, so that it is one of a search by itself.
+/// @throws InputError naming --gpus, --nodes or --gbs with what is wrong, or --cluster where a size has none
+SweepRequest with_sizes(SearchRequest search, const SizeTexts& texts);
+
+/// What is asked for is a search by itself.
+bool one_size(const SweepRequest& request);
+
 /// One size with one batch.
 struct SweepPoint {
     int gpus = 0;
@@ -53,6 +67,9 @@ struct SweepOutcome {
     const SweepPoint& best_point() const { return points[plans.front().point]; }
     const FoundPlan& plan(std::size_t i) const { return points[plans[i].point].outcome->plans[plans[i].plan]; }
 };
+
+/// Sets what the points' plans say together: efficiencies, and the plans of all with their fronts.
+void compare_points(SweepOutcome& result);
 
 /// A plan of a point as search() tells it; the best and the front are those of its point.
 using OnSweepImprovement = std::function<void(const SweepPoint&, const Improvement&)>;

@@ -14,7 +14,9 @@
 #include "gui/plans/heat_map.hpp"
 #include "gui/plans/neighbour_table.hpp"
 #include "gui/plans/plan_settings.hpp"
+#include "gui/plans/plan_table.hpp"
 #include "gui/plans/plans_view.hpp"
+#include "gui/plans/scaling_chart.hpp"
 #include "gui/plans/search_panel.hpp"
 #include "sim/spec/catalogue.hpp"
 #include "sim/spec/request_text.hpp"
@@ -27,68 +29,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string flagOf(const SearchTexts& texts) {
-    try {
-        searchRequestOf(load_job_request("gpt-tiny-pp4"), nullptr, texts);
-    } catch (const InputError& error) {
-        return error.source();
-    }
-    return "accepted";
-}
-
-TEST(SearchFields, WhatThePlanSaysOfTheAxesIsLeftFree) {
-    JobRequest plan = load_job_request("gpt-tiny-pp4");
-    plan.layout = "1,1,1,1";
-    plan.use_distributed_optimizer = true;
-    const SearchRequest request = searchRequestOf(plan, nullptr, {{"tp", "1,2"}, {"top", "3"}, {"space", "full"}});
-    EXPECT_NO_THROW(refuse_unsearched(request.base));
-    EXPECT_EQ(request_value(request.base, "precision"), "fp32");
-    EXPECT_EQ(request_value(request.base, "gbs"), "8");
-    EXPECT_THAT(request.constraints, ElementsAre(std::pair<const std::string, std::string>("tp", "1,2")));
-    EXPECT_EQ(request.top, 3);
-    EXPECT_EQ(request.space, SpaceKind::full);
-    for (const char* freed : {"tp 1", "pp 4", "schedule 1f1b", "mbs 1", "layout 1,1,1,1"}) {
-        EXPECT_THAT(freedText(plan), HasSubstr(freed));
-    }
-    EXPECT_THAT(freedText(plan), testing::Not(HasSubstr("gbs")));
-}
-
-TEST(SearchFields, CountsThatThePlanDoesNotSayAreThoseItCameTo) {
-    JobRequest plan = load_job_request("gpt-tiny-pp4");
-    plan.gpus.reset();
-    plan.gbs.reset();
-    const Job job = resolve(plan);
-    const SearchRequest request = searchRequestOf(plan, &job, {});
-    EXPECT_EQ(request.base.gpus, 4);
-    EXPECT_EQ(request.base.gbs, job.global_batch);
-}
-
-TEST(SearchFields, WhatCannotBeReadNamesItsField) {
-    EXPECT_EQ(flagOf({{"tp", "8..1"}}), "--tp");
-    EXPECT_EQ(flagOf({{"schedule", "1f1bb"}}), "--schedule");
-    EXPECT_EQ(flagOf({{"recompute", "some"}}), "--recompute");
-    EXPECT_EQ(flagOf({{"sp", "perhaps"}}), "--sp");
-    EXPECT_EQ(flagOf({{"max_memory_gib", "-3"}}), "--max-memory-gib");
-    EXPECT_EQ(flagOf({{"max_memory_gib", "40 GB"}}), "--max-memory-gib");
-    EXPECT_EQ(flagOf({{"top", "0"}}), "--top");
-    EXPECT_EQ(flagOf({{"tp", "1..8"}, {"schedule", "1f1b, zb-v"}, {"max_memory_gib", "40.5"}}), "accepted");
-    EXPECT_EQ(searchMessageOf("--max-memory-gib", "text"), (FieldMessage{"max_memory_gib", "text"}));
-    EXPECT_EQ(searchMessageOf("--model", "text"), (FieldMessage{"", "text"}));
-}
-
-/// Every axis of the search has a field, and no field is nobody's.
-TEST(SearchFields, ThePanelOffersEveryAxis) {
-    std::set<std::string> offered;
-    for (const FieldGroup& group : searchFieldGroups()) {
-        for (const PlanField& field : group.fields) {
-            EXPECT_TRUE(offered.emplace(field.name).second) << field.name;
-            EXPECT_FALSE(field.help.empty()) << field.name;
-        }
-    }
-    for (const SearchAxis& axis : search_axes()) EXPECT_EQ(offered.erase(axis.name), 1U) << axis.name;
-    EXPECT_THAT(offered, ElementsAre("max_memory_gib", "space", "top"));
-}
 
 class SearchInWindow : public MainWindowTest {
 protected:
@@ -119,7 +59,7 @@ TEST_F(SearchInWindow, FindsTheBestPlansAndOpensThem) {
     panel().change("top", "4");
     search();
     EXPECT_THAT(panel().shownMessages(), IsEmpty());
-    const SearchRequest request = searchRequestOf(window_.editor().request(), nullptr, {{"top", "4"}});
+    const SearchRequest request = searchRequestOf(window_.editor().request(), nullptr, {{"top", "4"}}).search;
     const SearchOutcome expected = foreshard::search(request);
     ASSERT_GE(shown().plans.size(), 4U);
     EXPECT_EQ(rows(), static_cast<int>(shown().plans.size()));
@@ -138,7 +78,7 @@ TEST_F(SearchInWindow, TheMapHasEveryCell) {
     panel().change("mbs", "1,2");
     panel().change("cp", "1");
     search();
-    SearchRequest all = searchRequestOf(window_.editor().request(), nullptr, {{"mbs", "1,2"}, {"cp", "1"}});
+    SearchRequest all = searchRequestOf(window_.editor().request(), nullptr, {{"mbs", "1,2"}, {"cp", "1"}}).search;
     all.top = 1'000'000;
     std::map<std::pair<int, int>, double> best;
     for (const FoundPlan& plan : foreshard::search(all).plans) {
@@ -189,18 +129,78 @@ TEST_F(SearchInWindow, ShowsPlansAsTheyAreFound) {
 }
 
 /// What is shown on the way is what the end says, once all was told.
-TEST(PlansSoFar, EndAsTheSearchDoes) {
-    JobRequest plan = load_job_request("gpt-tiny-pp4");
-    const SearchRequest request = searchRequestOf(plan, nullptr, {{"top", "3"}});
+void endsAsTheSearchDoes(const SearchTexts& texts) {
+    const SweepRequest request = searchRequestOf(load_job_request("gpt-tiny-pp4"), nullptr, texts);
     PlansSoFar soFar(request);
-    const FoundPlans found =
-        findPlans(request, {}, {}, [&](const Improvement& improvement) { soFar.add(improvement); });
+    const FoundPlans found = findPlans(
+        request, {}, {}, [&](const SweepPoint& size, const Improvement& improvement) { soFar.add(size, improvement); });
+    EXPECT_EQ(found.error, "");
     const ReadSearch streamed = soFar.shown();
     ASSERT_EQ(streamed.plans.size(), found.shown.plans.size());
     for (std::size_t i = 0; i < streamed.plans.size(); ++i) {
         EXPECT_EQ(streamed.plans[i].plan, found.shown.plans[i].plan);
     }
     EXPECT_EQ(streamed.pareto, found.shown.pareto);
+}
+
+TEST(PlansSoFar, EndAsTheSearchDoes) {
+    endsAsTheSearchDoes({{"top", "3"}});
+    endsAsTheSearchDoes({{"top", "3"}, {"gpus", "2,4"}, {"gbs", "8,16"}});
+}
+
+TEST(PlansSoFar, AreInTheOrderOfTheObjective) {
+    endsAsTheSearchDoes({{"top", "5"},
+                         {"objective", "energy-per-token"},
+                         {"gpu_idle_w", "60"},
+                         {"gpu_busy_w", "400"},
+                         {"node_rest_w", "0"}});
+}
+
+/// Several sizes in the window: the plans, the curve and the file are those of foreshard search.
+TEST_F(SearchInWindow, SeveralSizesGiveTheScalingCurve) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("top", "2");
+    panel().change("gpus", "2,4");
+    search();
+    EXPECT_THAT(panel().shownMessages(), IsEmpty());
+    const SweepRequest request = searchRequestOf(window_.editor().request(), nullptr, {{"top", "2"}, {"gpus", "2,4"}});
+    const SweepOutcome expected = sweep(request);
+    ASSERT_EQ(shown().plans.size(), expected.plans.size());
+    for (std::size_t i = 0; i < expected.plans.size(); ++i) {
+        EXPECT_EQ(shown().plans[i].figure("step_time_ms"), expected.plan(i).summary.step_time_ms);
+    }
+    const std::vector<ScalingLine> lines = scalingLines(shown());
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_EQ(lines[0].points.size(), 2U);
+    EXPECT_FALSE(shown().neighbours.empty());
+    window_.exportSearch(file("sizes.json"));
+    EXPECT_EQ(read_search(file("sizes.json").toStdString()).plans.size(), shown().plans.size());
+    const std::size_t before = window_.workspace().size();
+    emit window_.views().plans->planActivated(0);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().size() > before; }, patience_ms));
+    EXPECT_DOUBLE_EQ(stepOf(before), expected.plan(0).summary.step_time_ms);
+}
+
+/// An objective's figure is the first that is told of a plan; what it lacks stands at its field.
+TEST_F(SearchInWindow, OrdersPlansByTheObjective) {
+    openPlan("gpt-tiny-pp4");
+    panel().change("cp", "1");
+    panel().change("objective", "cost-per-token");
+    search();
+    ASSERT_EQ(panel().shownMessages().size(), 1U);
+    EXPECT_EQ(panel().shownMessages()[0].field, "objective");
+    panel().change("price_usd_per_gpu_hour", "2.5");
+    search();
+    ASSERT_FALSE(shown().plans.empty());
+    const Table plans = planTable(shown());
+    std::vector<double> costs;
+    for (std::size_t column = 0; column < plans.columns.size(); ++column) {
+        if (plans.columns[column].title != "$ a million tokens") continue;
+        for (const auto& row : plans.rows) costs.push_back(row[column].sort.toDouble());
+    }
+    ASSERT_EQ(costs.size(), plans.rows.size());
+    EXPECT_TRUE(std::is_sorted(costs.begin(), costs.end()));
+    EXPECT_GT(costs.front(), 0.0);
 }
 
 /// What a search in the window tells of the best plan's neighbours.
