@@ -175,6 +175,18 @@ ProfileNumbers read_changes(JsonObject object, ProfileNumbers numbers) {
     return numbers;
 }
 
+void read_succession(JsonObject& root, SoftwareProfile& software) {
+    if (!root.has("succeeds")) return;
+    JsonObject object = root.object("succeeds");
+    software.succeeds = {object.required<std::string>("profile"), object.required<std::string>("since")};
+    const std::string& since = software.succeeds->since;
+    const auto fits = [&](std::size_t i) { return i == 4 ? since[i] == '-' : since[i] >= '0' && since[i] <= '9'; };
+    bool date = since.size() == 7;
+    for (std::size_t i = 0; date && i < since.size(); ++i) date = fits(i);
+    if (!date) object.fail("since", "'" + since + "' is not a year and month: 2024-02");
+    object.finish();
+}
+
 void read_by_architecture(JsonObject& root, const Json& value, SoftwareProfile& software) {
     const char* key = "numbers_by_architecture";
     if (!root.has(key)) return;
@@ -222,6 +234,7 @@ SoftwareProfile read_software(const Json& value, const std::string& source, cons
     SoftwareProfile software;
     software.id = root.required<std::string>("id");
     software.name = root.optional<std::string>("name").value_or(software.id);
+    read_succession(root, software);
     software.structure = read_structure(root.object("structure"));
     software.numbers = read_numbers(root.object("numbers"));
     read_by_architecture(root, value, software);
@@ -234,12 +247,13 @@ SoftwareProfile read_software(const Json& value, const std::string& source, cons
 }
 
 OrderedJson to_json(const SoftwareProfile& software) {
-    OrderedJson out = {{"schema", "foreshard.software"},
-                       {"schema_version", "1.0"},
-                       {"id", software.id},
-                       {"name", software.name},
-                       {"structure", to_json(software.structure)},
-                       {"numbers", to_json(software.numbers)}};
+    OrderedJson out = {
+        {"schema", "foreshard.software"}, {"schema_version", "1.0"}, {"id", software.id}, {"name", software.name}};
+    if (software.succeeds) {
+        out["succeeds"] = {{"profile", software.succeeds->profile}, {"since", software.succeeds->since}};
+    }
+    out["structure"] = to_json(software.structure);
+    out["numbers"] = to_json(software.numbers);
     for (const auto& [architecture, numbers] : software.by_architecture) {
         out["numbers_by_architecture"][architecture] = to_json(numbers);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,9 +80,16 @@ struct ProfileNumbers {
     double cross_entropy_backward_bytes = 20.0;
 };
 
+/// A framework that changed under one name: another profile describes it before a date.
+struct Succession {
+    std::string profile;  ///< id of the one before
+    std::string since;    ///< "2024-02": year and month
+};
+
 struct SoftwareProfile {
     std::string id;
     std::string name;
+    std::optional<Succession> succeeds;
     ProfileStructure structure;
     ProfileNumbers numbers;
     /// Numbers that replace the above on devices of an architecture, for profiles that were fitted on several.

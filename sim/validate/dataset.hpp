@@ -12,6 +12,7 @@ namespace foreshard {
 struct PublishedRun {
     std::string id;
     std::string source;  ///< title of the publication, for grouping
+    std::string date;    ///< "2024-11" or longer; empty: not said
 
     int layers = 0;
     std::int64_t hidden = 0;

@@ -123,6 +123,7 @@ PublishedRun read_run(const Json& value, const std::string& place) {
     PublishedRun run;
     run.id = value["id"].get<std::string>();
     run.source = row.text("source", "title");
+    if (value.contains("date") && value["date"].is_string()) run.date = value["date"].get<std::string>();
     read_model(row, run);
     read_plan(row, run);
     read_norm(row, run);

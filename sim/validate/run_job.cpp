@@ -126,7 +126,32 @@ std::string unsupported(const PublishedRun& run) {
     return "";
 }
 
+/// Profiles that succeed another one.
+std::vector<SoftwareProfile> successors() {
+    std::vector<SoftwareProfile> found;
+    for (const CatalogueEntry& entry : catalogue("software")) {
+        SoftwareProfile profile = load_software(std::string(entry.id));
+        if (profile.succeeds) found.push_back(std::move(profile));
+    }
+    return found;
+}
+
+/// What a framework was at the date of the run. Dates are ordered as text is: year, month, day.
+const SoftwareProfile* successor_of(const PublishedRun& run) {
+    static const std::vector<SoftwareProfile> all = successors();
+    const SoftwareProfile* newest = nullptr;
+    for (const SoftwareProfile& profile : all) {
+        if (profile.succeeds->profile != run.software || run.date < profile.succeeds->since) continue;
+        if (newest == nullptr || newest->succeeds->since < profile.succeeds->since) newest = &profile;
+    }
+    return newest;
+}
+
 SoftwareProfile profile_of(const PublishedRun& run, std::vector<std::string>& assumptions) {
+    if (const SoftwareProfile* profile = successor_of(run)) {
+        assumptions.push_back(fmt::format("software {} of {}: {}", run.software, run.date, profile->id));
+        return *profile;
+    }
     for (const CatalogueEntry& entry : catalogue("software")) {
         if (entry.id == run.software) return load_software(run.software);
     }

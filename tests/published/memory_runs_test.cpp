@@ -67,10 +67,9 @@ TEST_F(PublishedMemory, AllocatedOfVocabularyParallelSchedules) {
     EXPECT_LE(s.max_abs_pct, 2.0);
 }
 
-/// Zero-bubble runs kept the score matrices: attention was not fused there, unlike in the later forks of the profile.
+/// Zero-bubble runs kept the score matrices: attention was not fused there, unlike in later forks.
 TEST_F(PublishedMemory, AllocatedOfZeroBubbleBaselines) {
-    const JobChange unfused = [](Job& job) { job.software.structure.attention = AttentionKernel::unfused; };
-    const ErrorSummary s = summarise(memory_errors(runs_with("zerobubble-"), unfused));
+    const ErrorSummary s = summarise(memory_errors(runs_with("zerobubble-")));
     print("zero-bubble 1F1B and interleaved, allocated", s);
     EXPECT_GE(s.rows, 30);
     EXPECT_LE(s.median_abs_pct, 2.5);

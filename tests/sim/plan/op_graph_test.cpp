@@ -97,7 +97,7 @@ TEST(SavedTensors, GptLayerWithFlashIs34sbh) {
     // Korthikanti 2022 (arXiv 2205.05198) eq. 1 without the 5 a s^2 b of unfused attention; 4a + 16 bytes of
     // statistics.
     JobRequest request = request_of("gpt3-6.7b");
-    request.software = "megatron-fork-2023";
+    request.software = "megatron-fork-2024";
     const Job job = test::valid_job(request);
     const OpBlock layer = layer_block(job, op_shapes(job), false);
     const ByteCount sb = job.seq_length * job.micro_batch;
@@ -118,7 +118,7 @@ TEST(SavedTensors, GptLayerUnfusedIs34sbhPlus5ass) {
 
 TEST(SavedTensors, TensorParallelWithoutSequenceParallelIs10Plus24OverT) {
     JobRequest request = request_of("gpt3-6.7b");
-    request.software = "megatron-fork-2023";
+    request.software = "megatron-fork-2024";
     request.gpus = 4;
     request.tp = 4;
     const Job job = test::valid_job(request);

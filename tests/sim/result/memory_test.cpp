@@ -23,7 +23,7 @@ Job vocabulary_parallel_job(std::int64_t vocab, std::int64_t seq) {
     request.seq_length = seq;
     request.untie_embeddings_and_output_weights = true;
     request.cluster = "dgx-a100-80g";
-    request.software = "megatron-fork-2023";
+    request.software = "megatron-fork-2024";
     request.precision = "fp16";
     request.gpus = 8;
     request.pp = 8;

@@ -229,6 +229,13 @@ TEST(Catalogue, UnknownIdsNameCloseOnes) {
     EXPECT_EQ(schema_text("model"), schema_text("foreshard.model"));
 }
 
+TEST(Software, ADateIsAYearAndAMonth) {
+    for (const char* date : {"2024", "June 24", "2024-6", "2024-02-01"}) {
+        const Json profile = changed("software", "megatron-fork-2024", "/succeeds/since", date);
+        expect_error<InputError>([&] { read_software(profile, "s.json"); }, "/succeeds/since", "year and month");
+    }
+}
+
 TEST(Schema, JobSchemaListsTheKeysThatAreRead) {
     const Json schema = Json::parse(schema_text("job")).at("properties");
     const auto expect_keys = [&](const char* part, auto visit) {

@@ -70,6 +70,25 @@ TEST(Validate, AnUnknownFrameworkIsGeneric) {
     EXPECT_FALSE(request.assumptions.empty());
 }
 
+/// One name, two states of the code: which one ran is told by the date.
+TEST(Validate, AFrameworkIsThatOfTheRunsDate) {
+    const auto profile_at = [](const char* date) {
+        nlohmann::json dated = row();
+        dated["norm"]["software"] = "megatron-fork-2023";
+        if (*date != '\0') dated["date"] = date;
+        const RunRequest request = request_of(read({dated}).front());
+        const auto profile = std::get<SoftwareProfile>(*request.request.software);
+        EXPECT_EQ(request.assumptions.size(), profile.id == "megatron-fork-2024" ? 1U : 0U) << date;
+        return profile.id;
+    };
+    for (const char* date : {"", "2023-11", "2024-01", "2024-01-31", "2021-2023"}) {
+        EXPECT_EQ(profile_at(date), "megatron-fork-2023") << date;
+    }
+    for (const char* date : {"2024-02", "2024-02-01", "2024-11", "2025"}) {
+        EXPECT_EQ(profile_at(date), "megatron-fork-2024") << date;
+    }
+}
+
 TEST(Validate, DoubtedRowsArePredictedAndCountedApart) {
     nlohmann::json doubted = row();
     doubted["norm"]["wrong"] = "printed twice";
