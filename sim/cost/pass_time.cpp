@@ -27,6 +27,14 @@ bool recomputes_fully(const OpBlock& block) {
     return block.working_set > 0;
 }
 
+/// Its kernels, not what it waits for.
+PassTime slowed(PassTime time, double factor) {
+    time.compute = time.compute * factor;
+    time.recompute = time.recompute * factor;
+    time.memory = time.memory * factor;
+    return time;
+}
+
 std::vector<Op> recomputed_ops(const OpBlock& block) {
     std::vector<Op> ops;
     const auto again = [](const Op& op) { return op.recompute; };
@@ -171,15 +179,26 @@ void PassTimer::add_host(BlockTimes& times, const OpBlock& block) const {
     times.weight_grad.host = with_host_floor(times.weight_grad.device(), half) - times.weight_grad.device();
 }
 
+/// Vocabulary parallelism has collectives beside the layers of every micro-batch, whose kernels wait on the device
+/// until all ranks are there (measured pass times: arXiv 2411.05288, artifact).
+double PassTimer::slowdown(const OpBlock& block) const {
+    const bool layers = block.kind == BlockKind::layer || block.kind == BlockKind::mtp;
+    if (!layers || vocabulary_shares(job_.plan) == 1) return 0.0;
+    const ProfileNumbers& numbers = job_.software.numbers;
+    return vocabulary_split(job_.plan.schedule) == VocabularySplit::interlaced ? numbers.interlaced_slowdown_ratio
+                                                                               : numbers.vocabulary_slowdown_ratio;
+}
+
 BlockTimes PassTimer::time(const OpBlock& block) const {
     BlockTimes times;
-    times.forward = sum(block.forward);
-    times.input_grad = sum(block.input_grad);
-    times.weight_grad = sum(block.weight_grad);
+    const double factor = 1.0 + slowdown(block);
+    times.forward = slowed(sum(block.forward), factor);
+    times.input_grad = slowed(sum(block.input_grad), factor);
+    times.weight_grad = slowed(sum(block.weight_grad), factor);
     times.backward = times.input_grad;
     times.backward += times.weight_grad;
     // A split backward rebuilds a fully recomputed layer for I and again for W (pytorch/torchtitan issue 773).
-    if (recomputes_fully(block)) times.weight_grad += sum(recomputed_ops(block));
+    if (recomputes_fully(block)) times.weight_grad += slowed(sum(recomputed_ops(block)), factor);
     add_host(times, block);
     return times;
 }

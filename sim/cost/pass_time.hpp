@@ -66,6 +66,8 @@ public:
     Exposed exposed(const Op& op, Seconds previous) const;
     Exposed exposed_in_tiles(const Op& op, const Op& gemm) const;
     OpTime kernel(const Op& op) const { return cost_.time(op); }
+    /// Kernels of the block take so much longer, a share of their time.
+    double slowdown(const OpBlock& block) const;
 
 private:
     PassTime sum(const std::vector<Op>& ops) const;

@@ -107,6 +107,7 @@ private:
     GroupPlacement tp_, cp_, ep_;
     std::vector<TaskPart> parts_;
     Seconds host_;
+    Seconds kernels_;  ///< of the block that is added
 };
 
 Charge PartLister::charge(const std::vector<Op>& ops, std::size_t i, Seconds previous) const {
@@ -127,6 +128,7 @@ void PartLister::add_ops(const std::vector<Op>& ops, int repeats) {
         const Op& op = ops[i];
         Charge charged = charge(ops, i, previous);
         previous = charged.time;
+        if (op.kind != OpKind::collective) kernels_ += charged.time * repeats;
         const int ranks = op.kind == OpKind::collective ? group(op.axis).size : 1;
         parts_.push_back({name_of(op), repeats, charged.time * repeats, formula_of(job_, op, ranks, charged.time),
                           std::move(charged.bound)});
@@ -161,6 +163,7 @@ Seconds PartLister::host_of(const OpBlock& block) const {
 }
 
 void PartLister::add_block(const OpBlock& block, int repeats) {
+    kernels_ = Seconds(0.0);
     switch (work_.pass) {
         case Pass::forward:
         case Pass::vocab_forward:
@@ -178,6 +181,11 @@ void PartLister::add_block(const OpBlock& block, int repeats) {
             add_ops(block.weight_grad, repeats);
             add_again(block, repeats);
             break;
+    }
+    if (const double ratio = timer_.slowdown(block); ratio > 0.0) {
+        parts_.push_back({"beside collectives of the vocabulary", repeats, kernels_ * ratio,
+                          fmt::format("{:.1f} % of the kernels, which share the device with them", 100.0 * ratio),
+                          "memory"});
     }
     host_ += host_of(block) * repeats;
 }

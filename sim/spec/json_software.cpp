@@ -118,8 +118,10 @@ ProfileStructure read_structure(JsonObject object) {
 }
 
 /// Numbers that a file may leave out: zero then.
-constexpr std::array<Field<ProfileNumbers, double>, 2> optional_numbers = {
+constexpr std::array<Field<ProfileNumbers, double>, 4> optional_numbers = {
     {{"dp_contention_ratio", &ProfileNumbers::dp_contention_ratio, Range::not_negative},
+     {"vocabulary_slowdown_ratio", &ProfileNumbers::vocabulary_slowdown_ratio, Range::not_negative},
+     {"interlaced_slowdown_ratio", &ProfileNumbers::interlaced_slowdown_ratio, Range::not_negative},
      {"zero3_network_ratio", &ProfileNumbers::zero3_network_ratio, Range::ratio}}};
 constexpr std::array<TimeField, 2> optional_times = {
     {{"broadcast_latency_us", &ProfileNumbers::broadcast_latency, micro},

@@ -66,9 +66,11 @@ struct ProfileNumbers {
     double zero3_network_ratio = 0.0;  ///< NIC bandwidth that ZeRO-3's gathers between nodes reach; 0: as all others
     Seconds broadcast_latency{};       ///< of each of zero_gathers_by_broadcast
     double dp_contention_ratio = 0.0;  ///< compute under data-parallel communication takes so much longer, per its time
-    Seconds host_forward;              ///< per layer
-    Seconds host_backward;             ///< per layer
-    Seconds host_collective;           ///< per collective
+    double vocabulary_slowdown_ratio = 0.0;  ///< layers take so much longer beside vocabulary-parallel collectives
+    double interlaced_slowdown_ratio = 0.0;  ///< the same where all ranks compute their shares at once
+    Seconds host_forward;                    ///< per layer
+    Seconds host_backward;                   ///< per layer
+    Seconds host_collective;                 ///< per collective
     Seconds p2p_latency;
     Seconds pass_overhead;  ///< of every pass of a pipeline: what lies between two passes, per pass and not per layer
     double p2p_bandwidth_ratio = 0.8;

@@ -18,8 +18,7 @@ double tolerance(Seconds predicted) {
 
 class TaskDetailOfAnyPlan : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(TaskDetailOfAnyPlan, PartsSumToTheTask) {
-    const Evaluation evaluation = evaluate(test::any_plan(GetParam()));
+void expect_parts_sum(const Evaluation& evaluation) {
     std::set<std::int32_t> works;
     std::set<std::int32_t> comms;
     for (std::size_t i = 0; i < evaluation.graph.tasks.size(); ++i) {
@@ -34,6 +33,25 @@ TEST_P(TaskDetailOfAnyPlan, PartsSumToTheTask) {
             EXPECT_FALSE(part.formula.empty()) << detail.name << " " << part.name;
         }
         EXPECT_NEAR(sum.value, detail.predicted.value, tolerance(detail.predicted)) << detail.name;
+    }
+}
+
+TEST_P(TaskDetailOfAnyPlan, PartsSumToTheTask) {
+    expect_parts_sum(evaluate(test::any_plan(GetParam())));
+}
+
+TEST(TaskDetail, PartsOfVocabularyParallelPlansSumToTheTask) {
+    for (const char* schedule : {"1f1b-vocab-1", "1f1b-interlaced", "v-half-vocab-1"}) {
+        JobRequest request = load_job_request("gpt-tiny-pp4");
+        request.software = "megatron-fork-2024";
+        request.schedule = schedule;
+        request.vpp.reset();
+        request.num_layers = 8;
+        const Evaluation evaluation = evaluate(test::valid_job(request));
+        expect_parts_sum(evaluation);
+        const TaskDetail first = task_detail(evaluation, evaluation.graph.streams.front().first);
+        const auto slow = [](const TaskPart& part) { return part.name == "beside collectives of the vocabulary"; };
+        EXPECT_EQ(std::count_if(first.parts.begin(), first.parts.end(), slow), 1) << schedule;
     }
 }
 

@@ -131,6 +131,34 @@ TEST(VocabularyEngine, RanksAreBusyAlike) {
     }
 }
 
+/// Kernels of layers, not the vocabulary's own passes, not plans that leave the output layer whole; by as much as said.
+TEST(VocabularyEngine, CollectivesSlowTheLayersBesideThem) {
+    const auto compute_of = [](ScheduleKind kind, double ratio, double interlaced, bool vocabulary) {
+        Job job = computed_job(std::string(to_string(kind)), 4, 1);
+        job.software.numbers.vocabulary_slowdown_ratio = ratio;
+        job.software.numbers.interlaced_slowdown_ratio = interlaced;
+        const Evaluation e = evaluate(job);
+        double total = 0.0;
+        for (std::size_t i = 0; i < e.graph.works.size(); ++i) {
+            const Work& work = e.graph.works[i];
+            const bool of_share = work.pass == Pass::vocab_forward || work.pass == Pass::vocab_backward;
+            const bool end = work.stage == 0 || work.stage == 3;  // embedding and last norm are not slowed
+            if (work.kind != TaskKind::pass || of_share != vocabulary || end) continue;
+            total += static_cast<double>(e.durations.works[i].spent[static_cast<std::size_t>(Spent::compute)]);
+        }
+        return total;
+    };
+    for (const ScheduleKind kind : kinds) {
+        const bool interlaced = kind == ScheduleKind::interlaced;
+        const double plain = compute_of(kind, 0.0, 0.0, false);
+        const double slowed = interlaced ? compute_of(kind, 0.9, 0.1, false) : compute_of(kind, 0.1, 0.9, false);
+        EXPECT_NEAR(slowed / plain, 1.1, 1e-6) << to_string(kind);
+        EXPECT_EQ(compute_of(kind, 0.1, 0.1, true), compute_of(kind, 0.0, 0.0, true)) << to_string(kind);
+    }
+    EXPECT_EQ(compute_of(ScheduleKind::one_f_one_b, 0.1, 0.1, false),
+              compute_of(ScheduleKind::one_f_one_b, 0.0, 0.0, false));
+}
+
 TEST(VocabularyEngine, RunsBesideOverlappedDataParallelism) {
     for (const ScheduleKind kind : kinds) {
         const Evaluation e = evaluate(computed_job(std::string(to_string(kind)), 4, 2));
