@@ -28,9 +28,9 @@ std::vector<PublishedRun> vocabulary_runs(const std::vector<std::string>& schedu
     return runs;
 }
 
-std::vector<double> memory_errors(const std::vector<PublishedRun>& runs, const JobChange& change = {}) {
+std::vector<double> memory_errors(const std::vector<PublishedRun>& runs) {
     std::vector<double> errors;
-    for (const ValidationRow& row : validate(runs, change).rows) {
+    for (const ValidationRow& row : validate(runs).rows) {
         if (const auto error = row.memory_error_pct()) errors.push_back(*error);
     }
     return errors;
