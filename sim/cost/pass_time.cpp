@@ -181,12 +181,16 @@ void PassTimer::add_host(BlockTimes& times, const OpBlock& block) const {
 
 /// Vocabulary parallelism has collectives beside the layers of every micro-batch, whose kernels wait on the device
 /// until all ranks are there (measured pass times: arXiv 2411.05288, artifact).
+double vocabulary_slowdown(const Job& job) {
+    if (vocabulary_shares(job.plan) == 1) return 0.0;
+    const ProfileNumbers& numbers = job.software.numbers;
+    return vocabulary_split(job.plan.schedule) == VocabularySplit::interlaced ? numbers.interlaced_slowdown_ratio
+                                                                              : numbers.vocabulary_slowdown_ratio;
+}
+
 double PassTimer::slowdown(const OpBlock& block) const {
     const bool layers = block.kind == BlockKind::layer || block.kind == BlockKind::mtp;
-    if (!layers || vocabulary_shares(job_.plan) == 1) return 0.0;
-    const ProfileNumbers& numbers = job_.software.numbers;
-    return vocabulary_split(job_.plan.schedule) == VocabularySplit::interlaced ? numbers.interlaced_slowdown_ratio
-                                                                               : numbers.vocabulary_slowdown_ratio;
+    return layers ? vocabulary_slowdown(job_) : 0.0;
 }
 
 BlockTimes PassTimer::time(const OpBlock& block) const {

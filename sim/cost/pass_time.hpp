@@ -48,6 +48,10 @@ struct PassGroups {
     GroupPlacement ep;
 };
 
+/// By how much kernels of layers take longer beside the collectives of a vocabulary-parallel schedule, a share of their
+/// time; 0 for other schedules.
+double vocabulary_slowdown(const Job& job);
+
 class PassTimer {
 public:
     PassTimer(const Job& job, const CostModel& cost, const NetworkModel& network);
@@ -66,7 +70,7 @@ public:
     Exposed exposed(const Op& op, Seconds previous) const;
     Exposed exposed_in_tiles(const Op& op, const Op& gemm) const;
     OpTime kernel(const Op& op) const { return cost_.time(op); }
-    /// Kernels of the block take so much longer, a share of their time.
+    /// Kernels of the block take so much longer (vocabulary_slowdown).
     double slowdown(const OpBlock& block) const;
 
 private:

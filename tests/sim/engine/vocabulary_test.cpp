@@ -159,6 +159,20 @@ TEST(VocabularyEngine, CollectivesSlowTheLayersBesideThem) {
               compute_of(ScheduleKind::one_f_one_b, 0.0, 0.0, false));
 }
 
+/// The report says that it was assumed, and of plans without these collectives it does not.
+TEST(VocabularyEngine, TheSlowdownIsListed) {
+    const auto listed = [](const char* schedule) {
+        Job job = computed_job(schedule, 4, 1);
+        job.software.numbers.vocabulary_slowdown_ratio = 0.065;
+        const std::vector<std::string> notes = evaluate(job).report.assumptions;
+        return std::any_of(notes.begin(), notes.end(),
+                           [](const std::string& note) { return note.find("6.5 % longer") != std::string::npos; });
+    };
+    EXPECT_TRUE(listed("1f1b-vocab-1"));
+    EXPECT_FALSE(listed("1f1b"));
+    EXPECT_FALSE(listed("1f1b-interlaced"));
+}
+
 TEST(VocabularyEngine, RunsBesideOverlappedDataParallelism) {
     for (const ScheduleKind kind : kinds) {
         const Evaluation e = evaluate(computed_job(std::string(to_string(kind)), 4, 2));
